@@ -1,0 +1,76 @@
+"""What the use cases need from the outside world, as Protocols. ``engines`` fulfils them without knowing them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from specdemo.core.engine import EngineFacts, EngineStatus
+from specdemo.core.events import Event, Side, SpecCounters, TopToken
+from specdemo.core.prompt import Prompt
+
+Clock = Callable[[], float]
+"""Monotonic seconds; only differences mean anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """One position of a teacher-forced text: the actual id, its logprob and rank (1 = best), and the best candidates."""
+
+    id: int
+    logprob: float
+    rank: int
+    top: tuple[TopToken, ...]
+
+
+class Engine(Protocol):
+    """One side, ready to be asked."""
+
+    @property
+    def side(self) -> Side: ...
+
+    @property
+    def model(self) -> str: ...
+
+    def stream(self, prompt: Prompt, *, zero: float, cache_salt: str | None = None) -> AsyncIterator[Event]:
+        """One request as events, ``at`` relative to ``zero`` of the injected clock.
+
+        Ends with exactly one Finished or Failed; never raises an EngineError. Closing the iterator
+        (``aclose``) or cancelling closes the HTTP stream, and the engine aborts the request.
+        """
+        ...
+
+    async def facts(self) -> EngineFacts:
+        """What the engine says of itself. Raises EngineError if nobody answers."""
+        ...
+
+    async def tokenize(self, prompt: Prompt) -> tuple[int, ...] | None:
+        """Prompt token ids by the engine's own ``/tokenize``; None if it has no such route."""
+        ...
+
+    async def counters(self) -> SpecCounters | None:
+        """One reading of /metrics; None if there is none."""
+        ...
+
+    async def candidates(self, token_ids: Sequence[int], *, wanted: Sequence[int] = ()) -> tuple[TopToken, ...]:
+        """Best next tokens after ``token_ids``, best first, with the ``wanted`` ids included where the engine can."""
+        ...
+
+    async def score(self, prompt_ids: Sequence[int], output_ids: Sequence[int], *, top: int = 2) -> tuple[ScoredToken, ...]:
+        """Teacher-force ``output_ids`` after ``prompt_ids`` (``prompt_logprobs``): one entry per output position."""
+        ...
+
+
+class EngineControl(Protocol):
+    """The panel's view of both engines; ``start``/``stop``/``restart`` exist for managed ones only."""
+
+    def statuses(self) -> tuple[EngineStatus, EngineStatus]:
+        """Standard first. Never blocks."""
+        ...
+
+    async def start(self, side: Side) -> None: ...
+
+    async def stop(self, side: Side) -> None: ...
+
+    async def restart(self, side: Side) -> None: ...
