@@ -142,6 +142,7 @@ class CountersRead:
 NoteKind = Literal[
     "coalesced", "clumped", "overloaded", "retried", "no_token_ids", "no_usage", "metrics_mismatch",
     "token_ids_lost", "surplus_ids", "cold_start", "counters_reset", "other_traffic", "other",
+    "no_chat_template", "warmup", "length_capped",
 ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class Prompt:
 
 def chat(user: str, *, system: str = "", sampling: Sampling | None = None, logprobs: int | None = None) -> Prompt:
     """A one-turn chat prompt; an empty ``system`` sends no system message."""
-    turns = (Message("user", user),)
+    turns: tuple[Message, ...] = (Message("user", user),)
     if system:
         turns = (Message("system", system), *turns)
     return Prompt(messages=turns, sampling=sampling or Sampling(), logprobs=logprobs)
