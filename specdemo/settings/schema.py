@@ -45,7 +45,9 @@ class Attached(_Group):
 
     base_url: str | None = Field(default=None, description="Address of a running engine, with or without `/v1`.")
     api_key: SecretStr | None = Field(default=None, description="API key that this engine asks for.")
-    ca_file: Path | None = Field(default=None, description="File with the private certificate authority of this engine.")
+    ca_file: Path | None = Field(
+        default=None, description="File with the private certificate authority of this engine."
+    )
     model: str | None = Field(default=None, description="Model name to ask for; found from `/v1/models` when not set.")
 
 
@@ -53,30 +55,41 @@ class Engine(_Group):
     """The two engines that specdemo starts itself; both get equal flags but for speculation."""
 
     model: str = Field(default="embedded", description="`embedded`, a hub id, or a local folder.")
-    python: Path | None = Field(default=None, description="Python of the engine environment; `.venv-engine` when not set.")
+    python: Path | None = Field(
+        default=None, description="Python of the engine environment; `.venv-engine` when not set."
+    )
     profile: str = Field(default="auto", description="Named set of engine flags; `auto` chooses by the machine.")
     speculation: Annotated[str | None, BeforeValidator(_json_text)] = Field(
         default=None, description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; the profile's own when not set."
     )  # fmt: skip
     draft_model: str | None = Field(default=None, description="Draft model for presets that need one.")
-    allow_lossy: bool = Field(default=False, description="Allow speculation whose output is not the target model's; it is then labelled.")
+    allow_lossy: bool = Field(
+        default=False, description="Allow speculation whose output is not the target model's; it is then labelled."
+    )
     cpu_repair: bool = Field(default=True, description="Load the plugin that repairs sampling with speculation on CPU.")
     autostart: bool = Field(default=True, description="Start both engines when the page is served.")
     ready_timeout_s: float = Field(default=900.0, gt=0, description="Longest wait for an engine to become ready (s).")
-    dtype: str | None = Field(default=None, description="Number format of weights and cache; the profile's own when not set.")
+    dtype: str | None = Field(
+        default=None, description="Number format of weights and cache; the profile's own when not set."
+    )
     max_model_len: int | None = Field(default=None, gt=0, description="Longest prompt plus output (tokens).")
     max_num_seqs: int | None = Field(default=None, gt=0, description="Most requests in one engine step.")
     memory_share: float | None = Field(default=None, gt=0, le=1, description="Share of a GPU's memory for each engine.")
     kv_cache_bytes: int | None = Field(default=None, gt=0, description="Key-value cache of each engine (bytes).")
     tensor_parallel: int | None = Field(default=None, gt=0, description="GPUs that one engine is spread over.")
-    enforce_eager: bool | None = Field(default=None, description="Run without compiled graphs: quicker start, slower steps.")
-    prefix_caching: bool | None = Field(default=None, description="Let engines reuse cached prompt prefixes; off keeps comparisons clean.")
+    enforce_eager: bool | None = Field(
+        default=None, description="Run without compiled graphs: quicker start, slower steps."
+    )
+    prefix_caching: bool | None = Field(
+        default=None, description="Let engines reuse cached prompt prefixes; off keeps comparisons clean."
+    )
     standard_cores: str | None = Field(default=None, description="CPU cores of the standard engine, such as `0-1`.")
     speculative_cores: str | None = Field(default=None, description="CPU cores of the speculative engine.")
     standard_gpus: str | None = Field(default=None, description="GPUs of the standard engine, such as `0,1`.")
     speculative_gpus: str | None = Field(default=None, description="GPUs of the speculative engine.")
     flags: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_flag_pairs)] = Field(
-        default=(), description='More vLLM flags for both engines, from an allow-list, as a table: `{"block-size": 16}`.'
+        default=(),
+        description='More vLLM flags for both engines, from an allow-list, as a table: `{"block-size": 16}`.',
     )
 
 
@@ -88,7 +101,9 @@ class Server(_Group):
     root_path: Annotated[str, StringConstraints(pattern=r"^(/[^?#\s]*)?$")] = Field(
         default="", description="Path under which a reverse proxy shows the page, such as `/demo`."
     )
-    public: bool = Field(default=False, description="The page is open to strangers: engine controls and logs are hidden.")
+    public: bool = Field(
+        default=False, description="The page is open to strangers: engine controls and logs are hidden."
+    )
     auth: SecretStr | None = Field(default=None, description="`name:password` that visitors must give.")
 
 
@@ -97,7 +112,11 @@ class Limits(_Group):
 
     max_tokens: int = Field(default=2048, gt=0, description="Most output tokens of one run.")
     prompt_chars: int = Field(default=32_000, gt=0, description="Longest prompt (characters).")
-    races_at_once: int = Field(default=1, gt=0, description="Races that may share the engines; above 1 their texts may differ from batching alone.")
+    races_at_once: int = Field(
+        default=1,
+        gt=0,
+        description="Races that may share the engines; above 1 their texts may differ from batching alone.",
+    )
     waiting_runs: int = Field(default=32, gt=0, description="Runs that may wait for the engines; more are refused.")
     kept_runs: int = Field(default=200, gt=0, description="Finished runs kept in memory.")
     kept_s: float = Field(default=3600.0, gt=0, description="How long a finished run is kept in memory (s).")
@@ -112,9 +131,15 @@ class Settings(BaseSettings):
     mode: Literal["auto", "managed", "attached", "replay"] = Field(
         default="auto", description="`managed` starts both engines, `attached` uses running ones, `replay` plays recorded runs; `auto` takes the first that is possible."
     )  # fmt: skip
-    data_dir: Path | None = Field(default=None, description="Folder for stored runs, logs and state; the system's own when not set.")
-    cache_dir: Path | None = Field(default=None, description="Folder for the embedded model; the system's own when not set.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe message that is logged.")
+    data_dir: Path | None = Field(
+        default=None, description="Folder for stored runs, logs and state; the system's own when not set."
+    )
+    cache_dir: Path | None = Field(
+        default=None, description="Folder for the embedded model; the system's own when not set."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe message that is logged."
+    )
     standard: Attached = Attached()
     speculative: Attached = Attached()
     engine: Engine = Engine()
