@@ -1,0 +1,182 @@
+"""Paired comparison of time per token: estimates with 95 % intervals, verdict words, percentiles, noise.
+
+Everything works on seconds per token (or seconds for the same tokens) of arm A (standard) and arm B (speculative);
+a ratio above 1 means that B is faster. The intervals are t intervals: a percentile bootstrap covers only 83-91 % at
+5 to 12 prompts, the t interval on log-ratios 94-96 % (see tests/unit/bench/test_coverage.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median, stdev
+from typing import Literal
+
+from specdemo.bench.distributions import t_quantile
+
+MARGIN = 1.05
+"""Ratios between 1/MARGIN and MARGIN are equivalent for practical purposes."""
+NOISY_SIGMA = 0.10
+"""Run-to-run spread (sd of log time) above which no speedup is certified."""
+CONTROL_HALF_WIDTH = 0.03
+"""The A/A control's interval must be at least this narrow (relative) for a speed claim."""
+MIX_DIFFERENCE = 0.05
+"""Geometric mean and ratio of totals further apart than this: the headline depends on the mix of prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A ratio with its two-sided interval. ``low``/``high`` are None when fewer than two units exist.
+
+    ``n`` counts the units of replication (prompts), ``method`` names the estimator.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+    method: Literal["geometric_mean", "ratio_of_totals"]
+    level: float = 0.95
+
+    @property
+    def half_width(self) -> float | None:
+        """Relative half-width: half the distance between the bounds' logs; None without bounds."""
+        if self.low is None or self.high is None or self.low <= 0.0:
+            return None
+        return math.exp(math.log(self.high / self.low) / 2) - 1.0
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` lies in the interval (always, if there is none)."""
+        return self.low is None or self.high is None or self.low <= value <= self.high
+
+
+def geometric_mean(log_ratios: Sequence[float], *, level: float = 0.95, extra_variance: float = 0.0) -> Interval | None:
+    """exp(mean) with exp(mean ± t·s/√n) over per-prompt log-ratios; None without any.
+
+    ``extra_variance`` is the variance of a disturbance that all prompts of a block share (concurrency above 1); it is
+    added to s²/n.
+    """
+    n = len(log_ratios)
+    if n == 0:
+        return None
+    centre = fmean(log_ratios)
+    if n == 1:
+        return Interval(math.exp(centre), None, None, 1, "geometric_mean", level)
+    spread = math.sqrt(stdev(log_ratios) ** 2 / n + extra_variance)
+    reach = t_quantile(0.5 + level / 2, n - 1) * spread
+    return Interval(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), n, "geometric_mean", level)
+
+
+def ratio_of_totals(
+    seconds_a: Sequence[float], seconds_b: Sequence[float], *, level: float = 0.95, extra_variance: float = 0.0
+) -> Interval | None:
+    """ΣA / ΣB, prompt by prompt the same tokens, interval by linearisation of the log; None without data."""
+    n = len(seconds_a)
+    if n != len(seconds_b):
+        raise ValueError("one value per prompt and arm is needed")
+    if n == 0 or sum(seconds_b) <= 0.0 or sum(seconds_a) <= 0.0:
+        return None
+    ratio = sum(seconds_a) / sum(seconds_b)
+    if n == 1:
+        return Interval(ratio, None, None, 1, "ratio_of_totals", level)
+    mean_a, mean_b = fmean(seconds_a), fmean(seconds_b)
+    residuals = [a / mean_a - b / mean_b for a, b in zip(seconds_a, seconds_b, strict=True)]
+    spread = math.sqrt(stdev(residuals) ** 2 / n + extra_variance)
+    reach = t_quantile(0.5 + level / 2, n - 1) * spread
+    return Interval(ratio, ratio * math.exp(-reach), ratio * math.exp(reach), n, "ratio_of_totals", level)
+
+
+SpeedWord = Literal["faster", "slower", "equivalent", "no_clear_difference", "not_enough_data"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedVerdict:
+    """One word about a speedup. ``small_but_real``: equivalent in practice, yet the interval excludes 1.
+
+    ``detectable`` is the relative difference that this sample could have shown (half-width of the 95 % interval).
+    """
+
+    word: SpeedWord
+    small_but_real: bool = False
+    detectable: float | None = None
+
+
+def speed_verdict(wide: Interval | None, narrow: Interval | None) -> SpeedVerdict:
+    """The word for a 95 % interval (``wide``) and the 90 % interval of the same data (``narrow``)."""
+    if wide is None or narrow is None or wide.low is None or wide.high is None:
+        return SpeedVerdict("not_enough_data")
+    if narrow.low is None or narrow.high is None:
+        return SpeedVerdict("not_enough_data")
+    detectable = wide.half_width
+    if narrow.low >= 1 / MARGIN and narrow.high <= MARGIN:
+        return SpeedVerdict("equivalent", not wide.holds(1.0), detectable)
+    if wide.low > 1.0:
+        return SpeedVerdict("faster", False, detectable)
+    if wide.high < 1.0:
+        return SpeedVerdict("slower", False, detectable)
+    return SpeedVerdict("no_clear_difference", False, detectable)
+
+
+def depends_on_mix(first: Interval | None, second: Interval | None) -> bool:
+    """Whether the two headlines differ by more than 5 %."""
+    if first is None or second is None:
+        return False
+    return abs(math.log(first.estimate / second.estimate)) > math.log1p(MIX_DIFFERENCE)
+
+
+def repeat_sigma(groups: Sequence[Sequence[float]]) -> float | None:
+    """Run-to-run sd of log time, pooled over groups of repeats of one prompt on one engine; None without repeats."""
+    total, degrees = 0.0, 0
+    for group in groups:
+        logs = [math.log(value) for value in group if value > 0.0]
+        if len(logs) > 1:
+            total += stdev(logs) ** 2 * (len(logs) - 1)
+            degrees += len(logs) - 1
+    return math.sqrt(total / degrees) if degrees else None
+
+
+def outlier(median_gap: float, others: Sequence[float], *, tolerance: float = 0.15) -> bool:
+    """Whether a run's median step gap is off the median of its engine and prompt by more than ``tolerance``."""
+    values = [value for value in (*others, median_gap) if value > 0.0]
+    if len(values) < 2:
+        return False
+    return abs(median_gap / median(values) - 1.0) > tolerance
+
+
+def disturbed(gaps: Sequence[float], *, tolerance: float = 0.15) -> bool:
+    """Whether any repeat of one prompt on one engine is off their common median (then the whole quad is re-run)."""
+    return any(outlier(gap, [*gaps[:i], *gaps[i + 1 :]], tolerance=tolerance) for i, gap in enumerate(gaps))
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """The ``q`` quantile as an observed value (nearest rank). ``enough`` is False when n·(1-q) < 1 or n < 3."""
+
+    q: float
+    value: float | None
+    n: int
+    enough: bool
+
+
+def percentile(values: Sequence[float], q: float) -> Percentile:
+    """Nearest-rank percentile: never above the maximum, never an average; marked when the sample can't carry it."""
+    n = len(values)
+    if n == 0:
+        return Percentile(q, None, 0, False)
+    rank = max(1, math.ceil(round(q * n, 9)))
+    return Percentile(q, sorted(values)[rank - 1], n, n >= 3 and round(n * (1 - q), 9) >= 1.0)
+
+
+def break_even(levels: Sequence[tuple[int, Interval | None]]) -> int | None:
+    """The lowest concurrency whose interval no longer lies above 1; None when every level is clearly faster."""
+    for level, interval in sorted(levels, key=lambda pair: pair[0]):
+        if interval is None or interval.low is None or interval.low <= 1.0:
+            return level
+    return None
+
+
+def is_flat(values: Sequence[float], *, tolerance: float = 0.1) -> bool:
+    """Whether neighbours differ by at most ``tolerance`` relative (tokens per step over load levels must stay flat)."""
+    return all(a > 0.0 and abs(b / a - 1.0) <= tolerance for a, b in pairwise(values))
