@@ -1,0 +1,80 @@
+"""Which requests a speculative engine must not get, and why: pure functions, asked before anything is sent.
+
+vLLM's CPU kernels (0.32, and 0.33 by reading) leave temperature, top_k and top_p of draft positions uninitialised:
+drafts are wrongly rejected, seeds do not repeat, and top_k or top_p can end the engine. ``plugin/`` repairs that for
+the versions it was tested on. Elsewhere such a request is refused with a reason instead of killing the engine.
+"""
+
+from __future__ import annotations
+
+from specdemo.core.engine import EngineFacts, EngineSpec
+from specdemo.core.prompt import Sampling
+
+REPAIR_SWITCH = "SPECDEMO_CPU_SAMPLING_REPAIR"
+"""Environment variable of the child: "1" asks the plugin to act, anything else leaves vLLM as it is."""
+
+REPAIR_SETTING = "cpu_sampling_repair"
+"""The name of the repair among EngineFacts.settings: "on" once the engine has said that it is applied."""
+
+REPAIRED_VERSIONS = ("0.32.0",)
+"""vLLM versions that the repair was tested on (real engine, tests/engine/test_sampling_repair.py)."""
+
+
+def wants_repair(spec: EngineSpec) -> bool:
+    """Whether this engine is started with the plugin: CPU, speculation, and not switched off in ``spec.environment``."""
+    if spec.device != "cpu" or spec.speculation is None:
+        return False
+    return dict(spec.environment).get(REPAIR_SWITCH, "1") == "1"
+
+
+def base_version(version: str | None) -> str:
+    """``0.32.0+cpu`` → ``0.32.0``."""
+    return (version or "").split("+", 1)[0]
+
+
+def repaired(spec: EngineSpec, version: str | None) -> bool:
+    """Whether sampling at temperature > 0 is right on this engine although it runs on the CPU."""
+    return wants_repair(spec) and base_version(version) in REPAIRED_VERSIONS
+
+
+def refusal(
+    sampling: Sampling, *, speculating: bool, device: str | None, repaired: bool = False, version: str | None = None
+) -> str | None:
+    """One sentence why a speculative engine must not get this request, None if it may.
+
+    ``device`` None (an attached engine that does not say) counts as a CPU when the version ends in ``+cpu``.
+    """
+    if not speculating or sampling.greedy:
+        return None
+    if sampling.min_p > 0:
+        return "vLLM does not support min_p above 0 with speculation at a temperature above 0; set min_p to 0."
+    on_cpu = device is not None and device.startswith("cpu") or (device is None and "+cpu" in (version or ""))
+    if on_cpu and not repaired:
+        return (
+            "On the CPU, this vLLM samples wrongly with speculation at a temperature above 0 and can crash; "
+            "use temperature 0, or an engine started with specdemo's repair (vLLM "
+            f"{', '.join(REPAIRED_VERSIONS)})."
+        )
+    return None
+
+
+def refusal_for_spec(spec: EngineSpec, sampling: Sampling, *, version: str | None) -> str | None:
+    """:func:`refusal` for a managed engine."""
+    return refusal(
+        sampling,
+        speculating=spec.speculation is not None,
+        device=spec.device,
+        repaired=repaired(spec, version),
+        version=version,
+    )
+
+
+def refusal_for_facts(facts: EngineFacts, sampling: Sampling) -> str | None:
+    """:func:`refusal` for an engine that was asked about itself, managed or attached."""
+    return refusal(
+        sampling,
+        speculating=bool(facts.speculating),
+        device=facts.device,
+        repaired=dict(facts.settings).get(REPAIR_SETTING) == "on",
+        version=facts.version,
+    )
