@@ -145,7 +145,7 @@ def binomial_half_two_sided(x: int, n: int) -> float:
     """Two-sided exact test of a fair coin that came up ``x`` times in ``n``."""
     if n == 0:
         return 1.0
-    tail = sum(math.comb(n, i) for i in range(0, min(x, n - x) + 1)) / 2**n
+    tail: float = sum(math.comb(n, i) for i in range(0, min(x, n - x) + 1)) / 2**n
     return min(1.0, 2.0 * tail)
 
 

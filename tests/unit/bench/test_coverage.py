@@ -48,7 +48,7 @@ def coverage(n: int, *, between: float, noise: float, drift: float = 0.0) -> flo
     [(5, 0.2, 0.05, 0.0), (8, 0.2, 0.1, 0.2), (20, 0.2, 0.05, 0.2), (20, 0.05, 0.2, 0.2)],
 )
 def test_interval_covers_the_truth_95_percent_of_the_time(n: int, between: float, noise: float, drift: float) -> None:
-    """With few prompts, run noise and 20 % drift the interval holds the truth in 95 % of sessions (within simulation error)."""
+    """With few prompts, run noise and 20 % drift 95 % of intervals hold the truth (within simulation error)."""
     error = 3.5 * math.sqrt(0.95 * 0.05 / RUNS)
     assert abs(coverage(n, between=between, noise=noise, drift=drift) - 0.95) < error + 0.01
 
