@@ -22,6 +22,8 @@ class Acceptance:
     per_position[j] = share of drafting steps that accepted more than j tokens (unconditional);
     per_position_conditional[j] = the same among the steps that reached position j and drafted it.
     ``histogram[a]`` = drafting steps that accepted exactly a. ``reason`` says why numbers are absent.
+    ``delivered`` = accepted drafts that reached the output; ``accepted`` also counts those that a stop or length limit
+    cut off. While a stream runs, ``rate`` is None and lies between ``low`` and ``high``.
     """
 
     source: AcceptanceSource = "none"
@@ -34,6 +36,9 @@ class Acceptance:
     per_position_conditional: tuple[float | None, ...] = ()
     histogram: tuple[int, ...] = ()
     reason: str | None = None
+    delivered: int | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 CountSource = Literal["ids", "usage", "approximate", "none"]
@@ -45,7 +50,9 @@ class SideMetrics:
 
     ``chunk_gap_s`` is vLLM's ITL: mean gap between chunks that carried tokens; never compare sides by it.
     ``ttft_role_s`` is vLLM 0.32's TTFT (counts the empty role chunk). ``count_source`` tells how tokens were counted.
-    ``final`` is False while the stream runs; ``live_tokens_per_s`` is then the forgotten-ratio estimate.
+    ``final`` is False while the stream runs; ``live_tokens_per_s`` is then the forgotten-ratio estimate, and None
+    after the end (show ``decode_tokens_per_s``). ``steps`` counts the prefill step too; ``tokens_per_step`` is over
+    the decode steps; ``non_drafting_steps`` are decode steps without a draft. ``reasons``: (name, why it is absent).
     """
 
     prompt_tokens: int | None = None
@@ -67,6 +74,7 @@ class SideMetrics:
     count_source: CountSource = "none"
     final: bool = False
     reasons: tuple[tuple[str, str], ...] = ()
+    non_drafting_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +176,12 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """Predicted beside measured (Leviathan et al. 2023, arXiv 2211.17192; corrected line: see theory.py)."""
+    """Predicted beside measured (Leviathan et al. 2023, arXiv 2211.17192; corrected line: see theory.py).
+
+    ``a`` is the chance that a drafted token is accepted, ``c`` the cost of one drafted token in standard steps,
+    ``coverage`` the share of decode steps with a draft; step costs are in standard steps. ``iid_rejected`` is True
+    when the run contradicts one fixed ``a`` (G-test, p < .01), None when there is too little data to test.
+    """
 
     a: float | None = None
     c: float | None = None
@@ -179,3 +192,9 @@ class Theory:
     measured_speedup: float | None = None
     coverage: float | None = None
     cause: str = ""
+    tokens_per_step: float | None = None
+    undrafted_step_cost: float | None = None
+    drafted_step_cost: float | None = None
+    iid_p_value: float | None = None
+    iid_rejected: bool | None = None
+    reasons: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,327 @@
+"""One side's numbers, kept up to date event by event; definitions and sources in docs/metrics.md.
+
+Each chunk costs a constant amount of work, however long the stream already is. Tokens are counted by ids, else by the
+server's usage, else by chunks and then labelled approximate. Chunks are never taken for tokens where ids are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from specdemo.core import acceptance, quality
+from specdemo.core.events import (
+    CountersRead,
+    Event,
+    Failed,
+    Finished,
+    RequestSpeculation,
+    Side,
+    SpecCounters,
+    Started,
+    Tokens,
+)
+from specdemo.core.rates import LiveRate
+from specdemo.core.results import Acceptance, CountSource, Note, SideMetrics
+
+TINY_GAP_S = 0.001
+"""Chunks closer than this arrived together: no engine step is that short."""
+
+
+class SideMeter:
+    """Feed it a run's events in order; ask :meth:`snapshot` at any time. Events of the other side are ignored.
+
+    ``k`` and ``always_drafts`` (the method drafts k tokens in every step) narrow the live acceptance range.
+    """
+
+    __slots__ = (
+        "_after",
+        "_always",
+        "_b1",
+        "_before",
+        "_bursts",
+        "_chunks",
+        "_end",
+        "_failed",
+        "_finished",
+        "_first",
+        "_ids",
+        "_k",
+        "_largest",
+        "_last",
+        "_last_event",
+        "_longest",
+        "_rate",
+        "_role",
+        "_start",
+        "_text_chunks",
+        "_tiny",
+        "_tokens",
+        "_total",
+        "side",
+    )  # fmt: skip
+
+    def __init__(self, side: Side, *, k: int | None = None, always_drafts: bool = False) -> None:
+        self.side = side
+        self._k = k
+        self._always = always_drafts
+        self._start: float | None = None
+        self._role: float | None = None  # first chunk of any kind
+        self._first: float | None = None  # first chunk with a token
+        self._last = 0.0  # latest chunk with a token
+        self._last_event = 0.0
+        self._chunks = 0  # chunks with tokens (E)
+        self._tokens = 0  # tokens of those chunks as far as they can be counted (N)
+        self._b1 = 0
+        self._bursts = 0
+        self._largest = 0
+        self._longest = 0.0
+        self._tiny = 0
+        self._ids = False
+        self._total: int | None = None  # the server's running completion_tokens
+        self._text_chunks = 0  # chunks whose tokens could not be counted
+        self._rate = LiveRate()
+        self._before: SpecCounters | None = None
+        self._after: SpecCounters | None = None
+        self._finished: Finished | None = None
+        self._failed: Failed | None = None
+        self._end: float | None = None
+
+    def feed(self, event: Event) -> None:
+        """Take one event into account."""
+        if event.side is not self.side:
+            return
+        self._last_event = max(self._last_event, event.at)
+        if type(event) is Tokens:
+            self._chunk(event)
+        elif isinstance(event, Started):
+            if self._start is None:
+                self._start = event.at
+        elif isinstance(event, CountersRead):
+            if self._before is None:
+                self._before = event.counters
+            else:
+                self._after = event.counters
+        elif isinstance(event, Finished):
+            self._finished = event
+            self._end = event.at
+        elif isinstance(event, Failed):
+            self._failed = event
+            self._end = event.at
+
+    def _chunk(self, chunk: Tokens) -> None:
+        at = chunk.at
+        if self._role is None:
+            self._role = at
+        count = len(chunk.ids)
+        if count:
+            self._ids = True
+        elif self._ids:
+            return  # text that was held back for an earlier token
+        else:
+            count = self._count_without_ids(chunk)
+            if not count:
+                return
+        if self._first is None:
+            self._first = at
+            self._b1 = count
+        else:
+            gap = at - self._last
+            self._longest = max(self._longest, gap)
+            if gap < TINY_GAP_S:
+                self._tiny += 1
+            if count > 1:
+                self._bursts += 1
+        self._largest = max(self._largest, count)
+        self._last = at
+        self._chunks += 1
+        self._tokens += count
+        self._rate.feed(at, count)
+
+    def _count_without_ids(self, chunk: Tokens) -> int:
+        """Tokens of a chunk without ids: its logprob entries, the server's running total, else one if it has text."""
+        total, before = chunk.reported_total, self._total or 0
+        if total is not None:
+            self._total = max(total, before)
+        if chunk.logprobs:
+            return len(chunk.logprobs)
+        if total is not None:
+            return max(0, total - before)
+        if chunk.text or chunk.reasoning:
+            self._text_chunks += 1
+            return 1
+        return 0
+
+    # ------------------------------------------------------------------ results
+
+    @property
+    def final(self) -> bool:
+        """Whether the side has said its last word."""
+        return self._end is not None
+
+    def snapshot(self, now: float | None = None) -> SideMetrics:
+        """The numbers as of ``now`` (s since the run's zero; by default the last event's time)."""
+        reasons: list[tuple[str, str]] = []
+        tokens, source = self._count()
+        usage = self._finished.usage if self._finished else None
+        now = self._last_event if now is None else max(now, self._last_event)
+        start = self._start
+        span = self._last - self._first if self._first is not None else 0.0
+        merged = self.merged
+
+        ttft = _since(start, self._first)
+        if ttft is None:
+            reasons.append(("ttft_s", "No token has arrived."))
+        tpot = None
+        decode = None
+        if self._first is not None and tokens is not None and tokens > 1:
+            end = self._finished.at if self._finished else self._last
+            if self._chunks > 1:
+                tpot = (end - self._first) / (tokens - 1)
+            if span > 0.0 and tokens > self._b1:
+                decode = (tokens - self._b1) / span
+        if tpot is None:
+            reasons.append(("tpot_s", self._why_no_rate(tokens)))
+        if decode is None:
+            reasons.append(("decode_tokens_per_s", self._why_no_rate(tokens)))
+        elif source == "usage" and self._text_chunks:
+            reasons.append(("decode_tokens_per_s", "The server sends no ids: one token is assumed in the first chunk."))
+
+        e2el = _since(start, self._finished.at) if self._finished else None
+        wall = e2el if self.final else _since(start, self._last) if self._first is not None else None
+        if e2el is None:
+            reasons.append(("e2el_s", "The request did not finish." if self.final else "The request still runs."))
+        per_step, steps = self._per_step(source, merged)
+        if per_step is None:
+            reasons.append(("tokens_per_step", self._why_no_steps(source, merged)))
+        taken = self.acceptance(tokens)
+        speculation = self._finished.speculation if self._finished else None
+        drafting = speculation.steps if speculation else None
+        return SideMetrics(
+            prompt_tokens=self._prompt_tokens(),
+            output_tokens=tokens,
+            ttft_s=ttft,
+            ttft_role_s=_since(start, self._role),
+            tpot_s=tpot,
+            e2el_s=e2el,
+            chunk_gap_s=span / (self._chunks - 1) if self._chunks > 1 else None,
+            longest_stall_s=self._stall(now),
+            decode_tokens_per_s=decode,
+            tokens_per_s=tokens / wall if tokens and wall else None,
+            live_tokens_per_s=None if self.final else self._rate.value(now),
+            steps=steps,
+            tokens_per_step=per_step,
+            drafting_steps=drafting,
+            cached_tokens=usage.cached_tokens if usage else None,
+            acceptance=taken,
+            count_source=source,
+            final=self.final,
+            reasons=tuple(reasons),
+            non_drafting_steps=steps - 1 - drafting if steps and drafting is not None and steps > drafting else None,
+        )
+
+    @property
+    def merged(self) -> bool:
+        """Whether chunks hold more than one engine step, so that chunks cannot be counted as steps."""
+        speculation = self._finished.speculation if self._finished else None
+        return quality.merged(
+            self.side, tokens=self._tokens, chunks=self._chunks, largest=self._largest, first=self._b1,
+            speculation=speculation, k=self._k,
+        )  # fmt: skip
+
+    def acceptance(self, tokens: int | None) -> Acceptance:
+        """Exact if the request carried its own numbers, else by counters, else why there is none."""
+        speculation = self._finished.speculation if self._finished else None
+        if speculation is not None:
+            return acceptance.exact(speculation, delivered=self._delivered(speculation))
+        if self._before is not None and self._after is not None:
+            return acceptance.from_counters(self._before, self._after, own_tokens=tokens).acceptance
+        if self.side is Side.STANDARD:
+            return Acceptance(reason="The standard engine does not draft.")
+        if self.final:
+            return Acceptance(reason="The engine reported neither per-request numbers nor counters.")
+        return acceptance.live_range(
+            accepted=max(0, self._tokens - self._b1 - (self._chunks - 1)), decode_steps=self._chunks - 1,
+            bursts=self._bursts, k=self._k, always_drafts=self._always,
+        )  # fmt: skip
+
+    def notes(self) -> tuple[Note, ...]:
+        """What the cross-checks found (docs/metrics.md lists them)."""
+        tokens, source = self._count()
+        found = list(
+            quality.stream_notes(
+                self.side, finished=self._finished, tokens=self._tokens, chunks=self._chunks, source=source,
+                tiny_gaps=self._tiny, span=self._last - (self._first or 0.0), merged=self.merged,
+            )  # fmt: skip
+        )
+        if self._before is not None and self._after is not None:
+            delta = acceptance.from_counters(self._before, self._after, own_tokens=tokens)
+            found.extend(quality.counter_notes(self.side, delta))
+        return tuple(found)
+
+    # ------------------------------------------------------------------ pieces
+
+    def _count(self) -> tuple[int | None, CountSource]:
+        usage = self._finished.usage if self._finished else None
+        if self._ids:
+            return self._tokens, "ids"
+        if usage is not None:
+            return usage.completion_tokens, "usage"
+        if self._text_chunks:
+            return self._tokens, "approximate"
+        if self._chunks:
+            return self._tokens, "usage"
+        return (0, "none") if self._finished else (None, "none")
+
+    def _prompt_tokens(self) -> int | None:
+        if self._finished is None:
+            return None
+        if self._finished.usage is not None:
+            return self._finished.usage.prompt_tokens
+        ids = self._finished.prompt_token_ids
+        return None if ids is None else len(ids)
+
+    def _delivered(self, speculation: RequestSpeculation) -> int | None:
+        if self.merged or not self._ids:
+            return None
+        delivered = self._tokens - self._chunks
+        return delivered if 0 <= delivered <= speculation.accepted else None
+
+    def _stall(self, now: float) -> float | None:
+        running = now - self._last if not self.final and self._first is not None else 0.0
+        if self._chunks < 2 and running <= 0.0:
+            return None
+        return max(self._longest, running)
+
+    def _per_step(self, source: CountSource, merged: bool) -> tuple[float | None, int | None]:
+        if merged or not self._chunks or not (self._ids or (source == "usage" and not self._text_chunks)):
+            return None, None
+        decode_steps = self._chunks - 1
+        return (self._tokens - self._b1) / decode_steps if decode_steps else None, self._chunks
+
+    def _why_no_rate(self, tokens: int | None) -> str:
+        if not tokens:
+            return "No token has arrived."
+        if tokens == 1:
+            return "One token has no time per token."
+        if self._chunks <= 1:
+            return "All tokens came in one chunk, so no rate can be told."
+        return "All chunks came at the same instant, so no rate can be told."
+
+    def _why_no_steps(self, source: CountSource, merged: bool) -> str:
+        if merged:
+            return "The server merged several engine steps into one chunk."
+        if source == "approximate" or self._text_chunks:
+            return "The server sends no token ids, so steps cannot be counted."
+        return "No decode step was seen."
+
+
+def _since(start: float | None, at: float | None) -> float | None:
+    return None if start is None or at is None else max(0.0, at - start)
+
+
+def side_metrics(events: Iterable[Event], side: Side, *, k: int | None = None) -> SideMetrics:
+    """The numbers of one side over a whole list of events."""
+    meter = SideMeter(side, k=k)
+    for event in events:
+        meter.feed(event)
+    return meter.snapshot()

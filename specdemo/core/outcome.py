@@ -1,0 +1,179 @@
+"""One side of a run, gathered from its events: what it said, how it ended, and where each token's text is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from specdemo.core.events import (
+    CountersRead,
+    Event,
+    Failed,
+    Finished,
+    Noted,
+    Side,
+    Started,
+    TokenLogprob,
+    Tokens,
+    TopToken,
+)
+
+State = Literal["waiting", "running", "finished", "failed", "cancelled"]
+
+
+def chunk_tokens(chunk: Tokens) -> int:
+    """How many tokens a chunk certainly carried: its ids, else its logprob entries, else 0 (unknown)."""
+    return len(chunk.ids) or len(chunk.logprobs or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One side as far as its events go. ``ids`` is None when text came without token ids.
+
+    ``chunks`` are the received chunks in order, the role chunk included; token texts are looked up in them on demand,
+    because only the tokens at a split are ever asked for.
+    """
+
+    side: Side
+    state: State
+    text: str
+    reasoning: str
+    ids: tuple[int, ...] | None
+    chunks: tuple[Tokens, ...]
+    started: Started | None = None
+    finished: Finished | None = None
+    failure: Failed | None = None
+    counters: tuple[CountersRead, ...] = ()
+    noted: tuple[Noted, ...] = ()
+
+    @property
+    def finish_reason(self) -> str | None:
+        """The engine's own word, None before the end."""
+        return self.finished.finish_reason if self.finished else None
+
+    @property
+    def ids_lost(self) -> int:
+        """How many more tokens the server counted than ids that arrived; 0 if it does not say or they agree."""
+        usage = self.finished.usage if self.finished else None
+        if usage is None or self.ids is None:
+            return 0
+        return max(0, usage.completion_tokens - len(self.ids))
+
+    @property
+    def prompt_size(self) -> int | None:
+        """Prompt tokens by the server's count, else by the ids that it echoed."""
+        if self.finished is None:
+            return None
+        if self.finished.usage is not None:
+            return self.finished.usage.prompt_tokens
+        ids = self.finished.prompt_token_ids
+        return None if ids is None else len(ids)
+
+    def last_chunk_size(self) -> int:
+        """Ids in the last chunk that carried any."""
+        return next((len(chunk.ids) for chunk in reversed(self.chunks) if chunk.ids), 0)
+
+    def locate(self, index: int) -> tuple[Tokens, int] | None:
+        """The chunk that carried output token ``index`` (from 0) and the token's place in it."""
+        ends = list(accumulate(len(chunk.ids) for chunk in self.chunks))
+        if not ends or not 0 <= index < ends[-1]:
+            return None
+        where = bisect_right(ends, index)
+        chunk = self.chunks[where]
+        return chunk, index - (ends[where] - len(chunk.ids))
+
+    def token_text(self, index: int) -> str | None:
+        """The text of output token ``index`` where it is known exactly, else None."""
+        found = self.locate(index)
+        if found is None:
+            return None
+        chunk, place = found
+        if chunk.pieces is not None and len(chunk.pieces) == len(chunk.ids):
+            return chunk.pieces[place]
+        if chunk.logprobs is not None and len(chunk.logprobs) == len(chunk.ids):
+            return chunk.logprobs[place].text
+        return chunk.text or chunk.reasoning if len(chunk.ids) == 1 else None
+
+    def logprob(self, index: int) -> TokenLogprob | None:
+        """The logprob entry of output token ``index``; None if absent, or if the side's logprobs are all 0.0.
+
+        Some servers report 0.0 for every token under speculation (reported fault A18): that is no measurement.
+        """
+        found = self.locate(index)
+        if found is None or not self._logprobs_real():
+            return None
+        chunk, place = found
+        if chunk.logprobs is None or len(chunk.logprobs) != len(chunk.ids):
+            return None
+        return chunk.logprobs[place]
+
+    def candidates(self, index: int) -> tuple[TopToken, ...]:
+        """What the engine thought of at ``index`` while it decoded, best first; empty if it did not say."""
+        entry = self.logprob(index)
+        if entry is None:
+            return ()
+        seen = {top.id: top for top in entry.top}
+        if entry.logprob is not None and entry.id is not None and entry.id not in seen:
+            seen[entry.id] = TopToken(entry.id, entry.text, entry.logprob)
+        return tuple(sorted(seen.values(), key=lambda top: -top.logprob))
+
+    def _logprobs_real(self) -> bool:
+        return any(
+            entry.logprob is not None and entry.logprob != 0.0
+            for chunk in self.chunks
+            for entry in chunk.logprobs or ()
+        )
+
+
+def collect(events: Iterable[Event], side: Side) -> Outcome:
+    """Gather one side's events, in order of arrival, into an :class:`Outcome`."""
+    chunks: list[Tokens] = []
+    ids: list[int] = []
+    counters: list[CountersRead] = []
+    noted: list[Noted] = []
+    started: Started | None = None
+    finished: Finished | None = None
+    failure: Failed | None = None
+    for event in events:
+        if event.side is not side:
+            continue
+        if type(event) is Tokens:
+            chunks.append(event)
+            ids.extend(event.ids)
+        elif isinstance(event, Started):
+            started = started or event
+        elif isinstance(event, CountersRead):
+            counters.append(event)
+        elif isinstance(event, Noted):
+            noted.append(event)
+        elif isinstance(event, Finished):
+            finished = event
+        elif isinstance(event, Failed):
+            failure = event
+    text = "".join([chunk.text for chunk in chunks])
+    reasoning = "".join([chunk.reasoning for chunk in chunks])
+    known = bool(ids) or not (text or reasoning)
+    return Outcome(
+        side=side,
+        state=_state(started, finished, failure),
+        text=text,
+        reasoning=reasoning,
+        ids=tuple(ids) if known else None,
+        chunks=tuple(chunks),
+        started=started,
+        finished=finished,
+        failure=failure,
+        counters=tuple(counters),
+        noted=tuple(noted),
+    )
+
+
+def _state(started: Started | None, finished: Finished | None, failure: Failed | None) -> State:
+    if failure is not None:
+        return "cancelled" if failure.kind == "cancelled" else "failed"
+    if finished is not None:
+        return "finished"
+    return "running" if started is not None else "waiting"
