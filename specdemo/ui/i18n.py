@@ -1,0 +1,52 @@
+"""Words of the page in English and Chinese, from ``assets/i18n``; which language a visitor gets.
+
+The browser's language decides, ``?lang=en|zh`` overrides it. Gradio translates its labels in the browser; the sentences
+that a handler writes are chosen here, by the same two sources.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import gradio as gr
+
+from specdemo.ui import assets
+
+Lang = Literal["en", "zh"]
+LANGS: tuple[Lang, ...] = ("en", "zh")
+
+
+@cache
+def words(lang: Lang) -> Mapping[str, str]:
+    """All sentences of one language by key."""
+    found: dict[str, str] = json.loads(assets.text(f"i18n/{lang}.json"))
+    return found
+
+
+def say(lang: Lang, key: str, **values: object) -> str:
+    """One sentence with its values filled in."""
+    return words(lang)[key].format_map({name: str(value) for name, value in values.items()})
+
+
+def translator() -> gr.I18n:
+    """Gradio's own table: the browser picks by its language, ``zh`` for every Chinese one."""
+    chinese = dict(words("zh"))
+    return gr.I18n(en=dict(words("en")), zh=chinese, **{"zh-CN": chinese, "zh-TW": chinese, "zh-HK": chinese})
+
+
+def language(query: Mapping[str, str] | None, accept: str | None) -> Lang:
+    """The visitor's language: ``lang`` of the query if it is one of ours, else the browser's first choice."""
+    asked = (query or {}).get("lang", "")
+    if asked in LANGS:
+        return "zh" if asked == "zh" else "en"
+    return "zh" if (accept or "").strip().lower().startswith("zh") else "en"
+
+
+def language_of(request: gr.Request | None) -> Lang:
+    """The language of one Gradio request; English for programs that send neither header nor query."""
+    if request is None:
+        return "en"
+    return language(dict(request.query_params or {}), (request.headers or {}).get("accept-language"))

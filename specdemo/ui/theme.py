@@ -1,0 +1,37 @@
+"""The Gradio theme: quiet greys, one accent a side, bundled fonts only. Colours of our own live in ``tokens.css``."""
+
+from __future__ import annotations
+
+import gradio as gr
+from gradio.themes.utils import fonts
+
+_CJK = ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC")
+
+
+def theme() -> gr.themes.Base:
+    """Light and dark in one; every font comes with Gradio or with the visitor's system, none from the network."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.teal,
+        secondary_hue=gr.themes.colors.slate,
+        neutral_hue=gr.themes.colors.slate,
+        radius_size=gr.themes.sizes.radius_md,
+        font=(fonts.LocalFont("IBM Plex Sans"), *_CJK, "system-ui", "sans-serif"),
+        font_mono=(fonts.LocalFont("IBM Plex Mono"), "ui-monospace", "Consolas", "monospace"),
+    ).set(
+        body_background_fill="*neutral_50",
+        body_background_fill_dark="*neutral_950",
+        block_background_fill="white",
+        block_background_fill_dark="*neutral_900",
+        block_border_width="1px",
+        block_shadow="none",
+        block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent",
+        block_label_border_width="0px",
+        block_title_text_weight="600",
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_background_fill_hover_dark="*primary_500",
+        button_primary_text_color="white",
+        button_large_text_weight="600",
+    )
