@@ -23,6 +23,7 @@ from specdemo.errors import ConfigError
 from specdemo.settings.describe import Described, by_name, described, nearest, plain, show
 from specdemo.settings.schema import DELIMITER, PREFIX, Settings
 
+TEST_PREFIX = "SPECDEMO_TEST_"  # for the test suite alone, such as the browser to use
 CONFIG_VARIABLE = "SPECDEMO_CONFIG"
 DEFAULT_FILE = "specdemo.toml"
 
@@ -127,7 +128,7 @@ def _variables(variables: Mapping[str, str], where: str) -> Flat:
     found: dict[str, str] = {}
     for given, value in variables.items():
         name = given.upper()
-        if not name.startswith(PREFIX) or name == CONFIG_VARIABLE or value == "":
+        if not name.startswith(PREFIX) or name.startswith(TEST_PREFIX) or name == CONFIG_VARIABLE or value == "":
             continue
         right = name if name in known else loose.get(name)
         if right is None:
