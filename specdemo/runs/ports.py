@@ -57,7 +57,9 @@ class Engine(Protocol):
         """Best next tokens after ``token_ids``, best first, with the ``wanted`` ids included where the engine can."""
         ...
 
-    async def score(self, prompt_ids: Sequence[int], output_ids: Sequence[int], *, top: int = 2) -> tuple[ScoredToken, ...]:
+    async def score(
+        self, prompt_ids: Sequence[int], output_ids: Sequence[int], *, top: int = 2
+    ) -> tuple[ScoredToken, ...]:
         """Teacher-force ``output_ids`` after ``prompt_ids`` (``prompt_logprobs``): one entry per output position."""
         ...
 

@@ -104,8 +104,7 @@ def _likeness(asked: str, choice: str) -> float:
 def markdown() -> str:
     """README's table of settings."""
     lines = ["| setting | variable | default | meaning |", "|---|---|---|---|"]
-    lines += [
-        f"| `{entry.name}` | `{entry.variable}` | {f'`{entry.default}`' if entry.default else '–'} | {entry.description} |"
-        for entry in described()
-    ]
+    for entry in described():
+        default = f"`{entry.default}`" if entry.default else "–"
+        lines.append(f"| `{entry.name}` | `{entry.variable}` | {default} | {entry.description} |")
     return "\n".join(lines) + "\n"

@@ -105,11 +105,12 @@ def load(
 
 
 def _hosted(environ: Mapping[str, str]) -> Flat:
-    """A hosted Space says where to listen (its proxy comes from outside the container); whoever opens it is a stranger."""
+    """A hosted Space says where to listen, and whoever opens it is a stranger."""
     if not environ.get("SPACE_ID"):
         return {}
     port = environ.get("GRADIO_SERVER_PORT", "")
-    return {"server.host": "0.0.0.0", "server.port": int(port) if port.isdigit() else 7860, "server.public": True}
+    everywhere = "0.0.0.0"  # noqa: S104 - the Space's own proxy comes from outside the container
+    return {"server.host": everywhere, "server.port": int(port) if port.isdigit() else 7860, "server.public": True}
 
 
 def _dotenv(path: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Every setting: its name, type, default and meaning. ``Settings`` is frozen and is read once, at the composition root."""
+"""Every setting: its name, type, default and meaning. ``Settings`` is frozen and read once, at the composition root."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class Engine(_Group):
     )
     profile: str = Field(default="auto", description="Named set of engine flags; `auto` chooses by the machine.")
     speculation: Annotated[str | None, BeforeValidator(_json_text)] = Field(
-        default=None, description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; the profile's own when not set."
+        default=None, description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; the profile's own "
+        "when not set."
     )  # fmt: skip
     draft_model: str | None = Field(default=None, description="Draft model for presets that need one.")
     allow_lossy: bool = Field(
@@ -129,7 +130,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     mode: Literal["auto", "managed", "attached", "replay"] = Field(
-        default="auto", description="`managed` starts both engines, `attached` uses running ones, `replay` plays recorded runs; `auto` takes the first that is possible."
+        default="auto", description="`managed` starts both engines, `attached` uses running ones, `replay` plays "
+        "recorded runs; `auto` takes the first that is possible."
     )  # fmt: skip
     data_dir: Path | None = Field(
         default=None, description="Folder for stored runs, logs and state; the system's own when not set."
@@ -147,13 +149,13 @@ class Settings(BaseSettings):
     limits: Limits = Limits()
 
     @classmethod
-    def settings_customise_sources(
+    def settings_customise_sources(  # the signature is pydantic-settings' own
         cls,
-        settings_cls: type[BaseSettings],
+        settings_cls: type[BaseSettings],  # noqa: ARG003
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Constructing reads nothing by itself: ``load`` hands in the merged layers."""
         return (init_settings,)

@@ -1,0 +1,86 @@
+"""Before a run: what both engines say of themselves, whether they read the prompt alike, whether to send it at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from specdemo.core.comparability import checks
+from specdemo.core.engine import EngineFacts
+from specdemo.core.events import SIDES, Side
+from specdemo.core.prompt import Prompt
+from specdemo.core.results import Check
+from specdemo.core.run import RunPlan
+from specdemo.errors import EngineError, PromptError
+from specdemo.runs.ports import Engine
+
+T = TypeVar("T")
+
+Facts = tuple[EngineFacts | None, EngineFacts | None]
+Ids = tuple[int, ...] | None
+
+Refusal = Callable[[Prompt, Facts], str | None]
+"""Why this prompt must not be sent to these engines (it would kill one, or come out wrong); None to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What is known before the first token. Pairs are standard first; None where an engine did not say.
+
+    ``capped`` is the sentence to show when the prompt leaves less room than the output tokens asked for.
+    """
+
+    facts: Facts
+    prompt_ids: tuple[Ids, Ids]
+    checks: tuple[Check, ...]
+    capped: str | None = None
+
+
+async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refusal | None = None) -> Preflight:
+    """Ask both engines at once. An engine that does not answer is left to its stream to report.
+
+    Raises PromptError when the prompt would harm an engine or cannot fit into one.
+    """
+    standard, speculative = engines[Side.STANDARD], engines[Side.SPECULATIVE]
+    facts_a, ids_a, facts_b, ids_b = await asyncio.gather(
+        _or_none(standard.facts()),
+        _or_none(standard.tokenize(plan.prompt)),
+        _or_none(speculative.facts()),
+        _or_none(speculative.tokenize(plan.prompt)),
+    )
+    if plan.control and facts_b is not None:
+        facts_b = replace(facts_b, side=Side.SPECULATIVE)
+    facts, ids = (facts_a, facts_b), (ids_a, ids_b)
+    reason = refuse(plan.prompt, facts) if refuse is not None else None
+    if reason is not None:
+        raise PromptError(reason)
+    return Preflight(facts, ids, checks(facts, ids, plan.prompt), _room(plan.prompt, facts, ids))
+
+
+async def _or_none(asked: Awaitable[T]) -> T | None:
+    try:
+        return await asked
+    except EngineError:
+        return None
+
+
+def _room(prompt: Prompt, facts: Facts, ids: tuple[Ids, ...]) -> str | None:
+    """Raise if the prompt does not fit; else a sentence if the output will be cut, or None."""
+    capped = None
+    for side, known, tokens in zip(SIDES, facts, ids, strict=True):
+        if known is None or known.max_model_len is None or tokens is None:
+            continue
+        limit, used, wanted = known.max_model_len, len(tokens), prompt.sampling.max_tokens
+        if used >= limit:
+            raise PromptError(
+                f"The prompt has {used} tokens and the {side} engine takes at most {limit} for prompt and output "
+                f"together; shorten it by at least {used - limit + 1} tokens, or raise max_model_len."
+            )
+        if used + wanted > limit:
+            capped = (
+                f"The prompt has {used} tokens and an engine takes {limit} in all, so the output ends after "
+                f"{limit - used} tokens instead of {wanted}."
+            )
+    return capped
