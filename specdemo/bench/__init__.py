@@ -1,4 +1,4 @@
-"""From one prompt to evidence: datasets → plan → schedule → samples → summary → gate and report (pure but for file readers).
+"""From one prompt to evidence: datasets → plan → samples → summary → gate and report (pure but for file readers).
 
 workloads, datasets, dataset_rows   prompts: shipped ones and a user's own files, with every refused line explained
 plan, schedule                      what to run, and in which order (ABBA quads, levels at random, warm-up, salts)
