@@ -1,0 +1,254 @@
+"""One streamed answer of an OpenAI-compatible server: payloads in, Tokens out, and what the last chunks told.
+
+Chat and plain completions, streamed or as one JSON body. Every field is read with suspicion: a field of the wrong
+type counts as absent and leaves a remark, so nothing that a server sends can crash the reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
+from specdemo.engines.wire import fields
+from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
+
+DONE = b"[DONE]"
+LATE = "The engine went on sending after it had said that it was finished; what came later is left out."
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """An error inside the stream or in a body. ``code`` is its HTTP-like code if it has one."""
+
+    message: str
+    code: int | None = None
+
+
+def server_error(payload: Any) -> ServerError | None:
+    """The error that a payload carries, in any of the shapes seen in the wild; None if it carries none."""
+    if type(payload) is str:
+        return ServerError(fields.excerpt(payload, 500) or "an empty message")
+    if type(payload) is not dict:
+        return None
+    found: Any = payload.get("error")
+    if not found and payload.get("object") == "error":
+        found = payload
+    if not found and "choices" not in payload:
+        found = payload.get("detail")
+    if not found:
+        return None
+    inner = fields.mapping(found)
+    said = inner.get("message") or inner.get("error") or inner.get("detail") or found
+    message = said if type(said) is str else str(said)
+    return ServerError(fields.excerpt(message, 500), fields.count(inner.get("code")))
+
+
+class CompletionReader:
+    """State of one answer. ``feed`` each payload; read the attributes when the stream is over.
+
+    ``last_at`` is the arrival of the last payload that had choices (None: none had). ``token_count`` counts received
+    ids. ``remarks`` collects data-quality remarks as (kind, message); the caller takes them out.
+    """
+
+    __slots__ = (
+        "_hollow", "_odd", "_side", "done", "error", "finish_reason", "finished", "had_ids", "had_text", "last_at",
+        "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings", "token_count", "unnumbered",
+        "usage",
+    )  # fmt: skip
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self._odd: set[str] = set()
+        self._hollow = True  # no logprob has shown yet that the server computes them
+        self.done = False
+        self.error: ServerError | None = None
+        self.finished = False
+        self.finish_reason: str | None = None
+        self.stop_reason: str | int | None = None
+        self.usage: Usage | None = None
+        self.speculation: RequestSpeculation | None = None
+        self.timings: ServerTimings | None = None
+        self.prompt_token_ids: tuple[int, ...] | None = None
+        self.last_at: float | None = None
+        self.token_count = 0
+        self.had_text = False
+        self.had_ids = False
+        self.unnumbered = 0  # chunks with text but no ids
+        self.surplus = 0  # ids that came after the finish reason
+        self.remarks: list[tuple[NoteKind, str]] = []
+
+    def feed(self, data: bytes, at: float) -> Tokens | None:
+        """One ``data`` of the stream, arrived ``at``. Raises EngineProtocolError if it is no JSON."""
+        if data[:6] == DONE and data.strip() == DONE:
+            self.done = True
+            return None
+        return self.take(fields.parse(data), at)
+
+    def take(self, payload: Any, at: float) -> Tokens | None:
+        """One parsed payload, or a whole unstreamed body. None if it has no choices."""
+        if type(payload) is not dict:
+            self.error = server_error(payload)
+            if self.error is None:
+                self._remark(f"a stream item that is not an object ({fields.excerpt(str(payload), 60)})")
+            return None
+        if (payload.get("error") or "choices" not in payload) and (error := server_error(payload)):
+            self.error = self.error or error
+            return None
+        choices = payload.get("choices")
+        usage = payload.get("usage")
+        if usage is not None:
+            self._take_usage(usage)
+        if (metrics := payload.get("metrics")) is not None:
+            self._take_metrics(metrics)
+        if (prompt := payload.get("prompt_token_ids")) is not None:
+            self._take_prompt(prompt)
+        if not choices:
+            return None
+        choice = self._first(choices)
+        if choice is None:
+            return None
+        return self._choice(choice, at, None if usage is None or self.usage is None else self.usage.completion_tokens)
+
+    def _first(self, choices: Any) -> dict[str, Any] | None:
+        """The choice with index 0; we never ask for more than one."""
+        if type(choices) is not list:
+            self._remark("choices that are not a list")
+            return None
+        for choice in choices:
+            if type(choice) is not dict:
+                self._remark("a choice that is not an object")
+            elif not choice.get("index"):
+                return choice
+        return None
+
+    def _choice(self, choice: dict[str, Any], at: float, total: int | None) -> Tokens | None:
+        part = choice.get("delta")
+        if part is None:
+            part = choice.get("message")
+        if type(part) is dict:
+            text, reasoning = part.get("content"), part.get("reasoning") or part.get("reasoning_content")
+        else:
+            text, reasoning = choice.get("text"), choice.get("reasoning")
+            if part is not None:
+                self._remark("a delta that is not an object")
+        if type(text) is not str:
+            text = self._no_text(text)
+        if type(reasoning) is not str:
+            reasoning = self._no_text(reasoning)
+        raw = choice.get("token_ids")
+        ids: tuple[int, ...] = ()
+        if raw:
+            found = fields.counts(raw)
+            if found is None:
+                self._remark("token_ids that are not a list of whole numbers")
+            else:
+                ids = found
+        if (prompt := choice.get("prompt_token_ids")) is not None:
+            self._take_prompt(prompt)
+        if self.finished:
+            self._late(ids, text, reasoning)
+            return None
+        if (reason := choice.get("finish_reason")) is not None:
+            self._finish(reason, choice.get("stop_reason"))
+        self.last_at = at
+        if ids:
+            self.token_count += len(ids)
+            self.had_ids = True
+        if text or reasoning:
+            self.had_text = True
+            if not ids and raw is None:
+                self.unnumbered += 1
+        entries = None
+        if (worth := choice.get("logprobs")) is not None:
+            entries = self._entries(worth, ids)
+        return Tokens(self._side, at, ids, text, reasoning, None, entries, total)
+
+    def _entries(self, value: Any, ids: tuple[int, ...]) -> tuple[TokenLogprob, ...] | None:
+        found = logprobs(value, ids)
+        if found is None:
+            return None
+        if self._hollow:
+            self._hollow = not tells(found)
+            return without_zeros(found)
+        return found
+
+    def _finish(self, reason: Any, stop: Any) -> None:
+        if type(reason) is not str:
+            self._remark("a finish_reason that is not text")
+            return
+        if reason:
+            self.finished = True
+            self.finish_reason = reason
+            self.stop_reason = stop if type(stop) is str or type(stop) is int else None
+
+    def _late(self, ids: tuple[int, ...], text: str, reasoning: str) -> None:
+        """Choices after the finish reason: a repeated last chunk, or a server out of step. Not shown twice."""
+        if ids or text or reasoning:
+            self.surplus += len(ids)
+            if "late" not in self._odd:
+                self._odd.add("late")
+                self.remarks.append(("surplus_ids", LATE))
+
+    def _no_text(self, value: Any) -> str:
+        if value is not None:
+            self._remark("text of the wrong type")
+        return ""
+
+    def _take_prompt(self, value: Any) -> None:
+        found = fields.counts(value)
+        if found is None:
+            self._remark("prompt_token_ids that are not a list of whole numbers")
+        else:
+            self.prompt_token_ids = found
+
+    def _take_usage(self, value: Any) -> None:
+        """The latest wins: usage may be repeated or grow with each chunk, it is never summed (fault B25)."""
+        inner = fields.mapping(value)
+        completion = fields.count(inner.get("completion_tokens"))
+        prompt = fields.count(inner.get("prompt_tokens"))
+        if completion is None or prompt is None:
+            self._remark("usage without whole token counts")
+            return
+        cached = fields.count(fields.mapping(inner.get("prompt_tokens_details")).get("cached_tokens"))
+        self.usage = Usage(prompt, completion, cached)
+
+    def _take_metrics(self, value: Any) -> None:
+        inner = fields.mapping(value)
+        if (found := inner.get("speculative_decoding")) is not None:
+            self.speculation = speculation(found)
+            if self.speculation is None:
+                self._remark("speculative metrics without whole counts")
+        self.timings = timings(inner) or self.timings
+
+    def _remark(self, what: str) -> None:
+        """Once a kind: a server that does it in every chunk must not fill the log."""
+        if what not in self._odd and len(self._odd) < 20:
+            self._odd.add(what)
+            self.remarks.append(("other", f"The engine sent {what}; it was ignored."))
+
+
+def speculation(value: Any) -> RequestSpeculation | None:
+    """``metrics.speculative_decoding`` of vLLM; None if the three totals are not all there."""
+    inner = fields.mapping(value)
+    steps = fields.count(inner.get("num_spec_steps"))
+    drafted = fields.count(inner.get("num_draft_tokens"))
+    accepted = fields.count(inner.get("num_accepted_draft_tokens"))
+    if steps is None or drafted is None or accepted is None:
+        return None
+    return RequestSpeculation(
+        steps, drafted, accepted, fields.count(inner.get("num_spec_tokens")),
+        fields.counts(inner.get("acceptance_histogram")),
+        fields.counts(inner.get("per_step_accepted")), fields.counts(inner.get("per_step_drafted")),
+    )  # fmt: skip
+
+
+def timings(metrics: dict[str, Any]) -> ServerTimings | None:
+    """The engine's own clock (ms on the wire, s here); None if it tells nothing."""
+    values = [fields.number(metrics.get(name)) for name in
+              ("time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms")]  # fmt: skip
+    rate = fields.number(metrics.get("tokens_per_second"))
+    if rate is None and all(value is None for value in values):
+        return None
+    ttft, generation, queue, gap = (None if value is None else value / 1000 for value in values)
+    return ServerTimings(ttft, generation, queue, gap, rate)

@@ -1,0 +1,85 @@
+"""JSON from strangers, read without trust: what has the wrong type counts as absent, and is never an exception."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import orjson
+
+from specdemo.errors import EngineProtocolError
+
+MAX_COUNT = 2**53
+"""Counts and token ids beyond this are not believed."""
+
+
+def parse(data: bytes) -> Any:
+    """One JSON value. NaN and infinities read as null, broken UTF-8 and lone surrogates as U+FFFD.
+
+    Raises EngineProtocolError when it is no JSON, with the beginning of what came instead.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return _clean(json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _name: None))
+    except (ValueError, RecursionError):
+        raise EngineProtocolError(f'The engine sent something that is not JSON: "{excerpt(data)}".') from None
+
+
+def _clean(value: Any) -> Any:
+    """Repair text that could not be encoded again; only reached where the strict parser gave up."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
+    return value
+
+
+def excerpt(data: bytes | str, limit: int = 200) -> str:
+    """The beginning of foreign text on one line, for an error message."""
+    text = data[: 4 * limit].decode("utf-8", "replace") if isinstance(data, bytes) else data[: 4 * limit]
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def count(value: Any) -> int | None:
+    """A whole number from 0 up, or None."""
+    if type(value) is int and 0 <= value <= MAX_COUNT:
+        return value
+    if type(value) is float and value.is_integer() and 0 <= value <= MAX_COUNT:
+        return int(value)
+    return None
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if type(value) is float or type(value) is int:
+        try:
+            result = float(value)
+        except OverflowError:
+            return None
+        return result if math.isfinite(result) else None
+    return None
+
+
+def counts(value: Any) -> tuple[int, ...] | None:
+    """A list of whole numbers from 0 up, or None if any entry is something else."""
+    if type(value) is not list:
+        return None
+    found = tuple(item for item in value if type(item) is int and 0 <= item <= MAX_COUNT)
+    return found if len(found) == len(value) else None
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object, or an empty one."""
+    return value if type(value) is dict else {}
+
+
+def text(value: Any) -> str:
+    """Text, or nothing."""
+    return value if type(value) is str else ""

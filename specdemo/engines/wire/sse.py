@@ -1,0 +1,163 @@
+"""Server-sent events without I/O: bytes in any cut → events.
+
+Follows the WHATWG event-stream grammar: lines end in LF, CR or CRLF, a leading byte order mark is dropped, lines that
+begin with a colon are comments, the space after a colon is optional, several data lines join with LF, unknown fields
+are ignored. Lines are cut as bytes and decoded whole, so a character split between reads cannot be damaged.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from specdemo.errors import EngineProtocolError
+
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+"""Largest event that is accepted; the largest sensible one (a burst with 20 alternatives a token) has some kB."""
+
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class SseEvent(NamedTuple):
+    """One dispatched event. ``data`` is UTF-8 as received; ``retry_ms`` is the last reconnection time sent, if any."""
+
+    data: bytes
+    event: str = "message"
+    id: str = ""
+    retry_ms: int | None = None
+
+
+class SseDecoder:
+    """``decode`` takes bytes and gives the events completed by them; ``flush`` gives what was pending at the end.
+
+    Raises EngineProtocolError on the call after an event grew over ``max_event_bytes``, or at once when that
+    call has no complete event to give first; so what is seen does not depend on how the bytes were cut.
+    """
+
+    __slots__ = (
+        "_data", "_error", "_event", "_head", "_held", "_id", "_limit", "_partial", "_retry", "_skip_lf", "_start",
+    )  # fmt: skip
+
+    def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._limit = max_event_bytes
+        self._partial: list[bytes] = []
+        self._head = 0  # bytes in _partial
+        self._data: list[bytes] = []  # data lines of the event that is being received
+        self._held = 0  # bytes in _data
+        self._event = ""
+        self._id = ""
+        self._retry: int | None = None
+        self._skip_lf = False  # the last chunk ended in CR: an LF at the start of the next belongs to it
+        self._start: bytes | None = b""  # bytes held back until it is known whether they are a byte order mark
+        self._error: EngineProtocolError | None = None
+
+    def decode(self, chunk: bytes) -> list[SseEvent]:
+        """Events completed by ``chunk``, oldest first."""
+        if self._error is not None:
+            raise self._error
+        if self._start is not None:
+            chunk = self._after_bom(self._start + chunk)
+        if self._skip_lf and chunk:
+            self._skip_lf = False
+            if chunk[0] == 0x0A:
+                chunk = chunk[1:]
+        if not chunk:
+            return []
+        if b"\r" in chunk:
+            self._skip_lf = chunk[-1] == 0x0D
+            lines = _LINE_END.split(chunk)
+        else:
+            lines = chunk.split(b"\n")
+        if len(lines) == 1:
+            return self._keep(chunk)
+        if self._head:
+            self._partial.append(lines[0])
+            lines[0] = b"".join(self._partial)
+            self._partial.clear()
+            self._head = 0
+        rest = lines.pop()
+        events = self._lines(lines)
+        if rest and self._error is None:
+            try:
+                self._keep(rest)
+            except EngineProtocolError as error:
+                self._error = error
+        if self._error is not None and not events:
+            raise self._error
+        return events
+
+    def flush(self) -> list[SseEvent]:
+        """The event that was pending when the bytes ended, as if an empty line had followed. It may be cut short."""
+        if self._error is not None:
+            raise self._error
+        lines = [b"".join(self._partial), b""]
+        if self._start:
+            lines[0] = self._start
+        self._partial.clear()
+        self._head = 0
+        self._start = None
+        events = self._lines(lines)
+        if self._error is not None:
+            raise self._error
+        return events
+
+    def _after_bom(self, held: bytes) -> bytes:
+        if len(held) < len(_BOM) and _BOM.startswith(held):
+            self._start = held
+            return b""
+        self._start = None
+        return held.removeprefix(_BOM)
+
+    def _keep(self, piece: bytes) -> list[SseEvent]:
+        """Hold back the start of a line. Never lets more than the limit pile up."""
+        self._head += len(piece)
+        if self._head > self._limit - self._held:
+            self._partial.clear()
+            self._error = self._too_long()
+            raise self._error
+        self._partial.append(piece)
+        return []
+
+    def _too_long(self) -> EngineProtocolError:
+        return EngineProtocolError(
+            f"The engine sent a single event of more than {self._limit:,} bytes, which is over the limit; "
+            "ask for fewer logprobs, or check what the address really serves."
+        )
+
+    def _lines(self, lines: list[bytes]) -> list[SseEvent]:
+        """Feed whole lines (without their ends)."""
+        events: list[SseEvent] = []
+        data, room = self._data, self._limit - self._held
+        for line in lines:
+            if not line:
+                if data:
+                    value = data[0] if len(data) == 1 else b"\n".join(data)
+                    events.append(SseEvent(value, self._event or "message", self._id, self._retry))
+                    data, room = [], self._limit
+                self._event = ""
+            elif len(line) > room:
+                self._error = self._too_long()
+                break
+            elif line.startswith(b"data:"):
+                value = line[6:] if line[5:6] == b" " else line[5:]
+                data.append(value)
+                room -= len(value) + 1
+            elif line == b"data":
+                data.append(b"")
+                room -= 1
+            else:
+                self._field(line)
+        self._data, self._held = data, self._limit - room
+        return events
+
+    def _field(self, line: bytes) -> None:
+        """A line without data: a comment (its field name is empty), event, id, retry, or something unknown."""
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit():
+            self._retry = int(value[:9])
