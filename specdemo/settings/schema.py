@@ -60,10 +60,12 @@ class Engine(_Group):
     )
     profile: str = Field(default="auto", description="Named set of engine flags; `auto` chooses by the machine.")
     speculation: Annotated[str | None, BeforeValidator(_json_text)] = Field(
-        default=None, description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; the profile's own "
-        "when not set."
-    )  # fmt: skip
+        default=None,
+        description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; "
+        "the profile's own when not set.",
+    )
     draft_model: str | None = Field(default=None, description="Draft model for presets that need one.")
+    k: int | None = Field(default=None, gt=0, description="Draft tokens a step; the preset's own when not set.")
     allow_lossy: bool = Field(
         default=False, description="Allow speculation whose output is not the target model's; it is then labelled."
     )
