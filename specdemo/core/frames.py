@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from specdemo.core.assess import assess
+from specdemo.core.assess import assess, badge
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Event, Failed, Finished, Noted, Side, Started, TokenLogprob, Tokens
 from specdemo.core.metrics import SideMeter
-from specdemo.core.provenance import provenance
+from specdemo.core.outcome import chunk_tokens
+from specdemo.core.provenance import live_origins, provenance
 from specdemo.core.results import Note, SideMetrics
 from specdemo.core.run import Assessment, Probe, RunHeader, RunRecord
 from specdemo.core.verdict import LiveVerdict
@@ -43,12 +45,15 @@ class FrameEncoder:
     A frame without news is None, so that a quiet engine costs nothing. Frames are numbered without gaps from 0.
     """
 
-    def __init__(self, header: RunHeader, *, badge: str, recorded: Recorded | None = None) -> None:
+    def __init__(
+        self, header: RunHeader, *, recorded: Recorded | None = None, run_id: str | None = None
+    ) -> None:
         self._header = header
-        self._head: Frame | None = _head(header, badge, recorded)
+        self._id = run_id or header.id
+        self._head: Frame | None = _head(header, recorded)
         self._seq = 0
         self._fresh: list[Frame] = []
-        self._sides = {side: _SideState(side, _speculates(header, side)) for side in SIDES}
+        self._sides = {side: _SideState(side, header.facts[SIDES.index(side)]) for side in SIDES}
         self._live = LiveVerdict()
         self._events: list[Event] = []
         self._notes: list[Note] = []
@@ -111,7 +116,7 @@ class FrameEncoder:
         return self._sealed(frame)
 
     def _open(self, now: float) -> Frame:
-        frame: Frame = {"v": VERSION, "run": self._header.id, "seq": self._seq, "t": round(max(now, 0.0), 4)}
+        frame: Frame = {"v": VERSION, "run": self._id, "seq": self._seq, "t": round(max(now, 0.0), 4)}
         if self._head is not None:
             frame["head"] = self._head
             self._sent["checks"] = self._head["checks"]
@@ -143,11 +148,11 @@ _BARE = 5
 class _SideState:
     """What the encoder remembers of one side."""
 
-    def __init__(self, side: Side, speculates: bool) -> None:
+    def __init__(self, side: Side, facts: EngineFacts | None) -> None:
         self.side = side
-        self.meter = SideMeter(side)
+        self.meter = SideMeter(side, k=facts.k if facts else None)
         self.first_tokens = False
-        self._speculates = speculates
+        self._speculates = side is Side.SPECULATIVE and (facts is None or facts.speculating is not False)
         self._state = "waiting"
         self._counted = 0
         self._reported = 0
@@ -175,13 +180,15 @@ class _SideState:
                 return None
 
     def _burst(self, event: Tokens) -> Frame:
-        count = len(event.ids) or len(event.logprobs or ())
+        count = chunk_tokens(event)
         if event.reported_total is not None:
             count = count or max(0, event.reported_total - self._reported)
             self._reported = event.reported_total
-        self.first_tokens = self._counted == 0 and (count > 0 or bool(event.text))
+        first = self._counted == 0
+        self.first_tokens = first and (count > 0 or bool(event.text))
         self._counted += count
-        letters = "d" * (count - 1) + "t" if self._speculates and count else "t" * count
+        origins = live_origins(count, first=first) if self._speculates else ("target",) * count
+        letters = "".join(_LETTER[origin] for origin in origins)
         self._letters.append(letters)
         burst: Frame = {"n": count, "x": event.text, "o": letters}
         if event.reasoning:
@@ -196,7 +203,7 @@ class _SideState:
         """The exact provenance, if the finished side's own account says more than what was shown."""
         exact = provenance(events, self.side)
         letters = "".join(_LETTER[origin] for origin in exact.origins)
-        known = any(step.drafted is not None or step.accepted is not None for step in exact.steps)
+        known = any(step.drafted or step.accepted for step in exact.steps)
         if not exact.origins or (letters == "".join(self._letters) and not known):
             return None
         return {
@@ -218,9 +225,14 @@ class _SideState:
 _UNSENT: Frame = {"reasons": {}, "final": False, "count_source": "none"}
 
 
-def replay(record: RunRecord, *, badge: str, recorded: Recorded | None = None, every: float = 0.05) -> Iterator[Frame]:
-    """All frames of a finished run, cut at fixed ``every`` seconds of its own time; the same each time it is asked."""
-    encoder = FrameEncoder(record.header, badge=badge, recorded=recorded)
+def replay(
+    record: RunRecord, *, recorded: Recorded | None = None, run_id: str | None = None, every: float = 0.05
+) -> Iterator[Frame]:
+    """All frames of a finished run, cut at fixed ``every`` seconds of its own time; the same each time it is asked.
+
+    ``run_id`` is the id it is shown under, its own if None.
+    """
+    encoder = FrameEncoder(record.header, recorded=recorded, run_id=run_id)
     cut, last = every, 0.0
     for event in record.events:
         if event.at >= cut:
@@ -258,12 +270,7 @@ def _live_verdict(live: LiveVerdict) -> Frame:
     return {"live": True, "class": None, "compared": live.compared, "position": live.position}
 
 
-def _speculates(header: RunHeader, side: Side) -> bool:
-    facts = header.facts[SIDES.index(side)]
-    return side is Side.SPECULATIVE and (facts is None or facts.speculating is not False)
-
-
-def _head(header: RunHeader, badge: str, recorded: Recorded | None) -> Frame:
+def _head(header: RunHeader, recorded: Recorded | None) -> Frame:
     prompt = header.plan.prompt
     system = next((m.content for m in prompt.messages if m.role == "system"), "")
     user = prompt.text if prompt.text is not None else "\n\n".join(m.content for m in prompt.messages if m.role != "system")
@@ -277,7 +284,7 @@ def _head(header: RunHeader, badge: str, recorded: Recorded | None) -> Frame:
     return {
         "mode": header.plan.mode,
         "order": [str(side) for side in header.plan.order],
-        "badge": badge,
+        "badge": badge(header, recorded=recorded is not None),
         "recorded": plain(recorded) if recorded else None,
         "title": header.title,
         "started_at": header.started_at,

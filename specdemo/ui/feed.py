@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from specdemo.core.assess import assess
-from specdemo.core.frames import Frame, FrameEncoder
-from specdemo.errors import SpecDemoError
+from specdemo.core.frames import VERSION, Frame, FrameEncoder
 from specdemo.runs.log import RunLog
+from specdemo.runs.registry import LiveRun
 
 FRAME_EVERY = 0.05
 """Seconds between two frames of a live run, at least."""
@@ -46,10 +46,10 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
-    def live(cls, run_id: str, log: RunLog, badge: Any) -> Feed:
-        """Follow ``log`` until it closes. ``badge`` tells a header's badge (``header -> str``)."""
+    def live(cls, run: LiveRun) -> Feed:
+        """Follow a run's log until it closes."""
         feed = cls()
-        feed._task = asyncio.create_task(feed._follow(run_id, log, badge), name=f"feed {run_id}")
+        feed._task = asyncio.create_task(feed._follow(run), name=f"feed {run.id}")
         return feed
 
     @property
@@ -98,13 +98,13 @@ class Feed:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def _follow(self, run_id: str, log: RunLog, badge: Any) -> None:
+    async def _follow(self, run: LiveRun) -> None:
         try:
-            header = await log.opened()
+            header = await run.log.opened()
             if header is None:
-                self._push(_never_began(run_id))
+                self._push(_never_began(run))
                 return
-            await self._encode(FrameEncoder(header, badge=badge(header)), log)
+            await self._encode(FrameEncoder(header), run.log)
         finally:
             self._end()
 
@@ -164,11 +164,9 @@ class Feeds:
         self._feeds.clear()
 
 
-def refused(run_id: str, error: SpecDemoError) -> Frame:
+def _never_began(run: LiveRun) -> Frame:
     """A stream of one frame that says why there is nothing to see."""
-    return {**_never_began(run_id), "notes": [{"kind": error.kind, "message": str(error), "side": None}]}
-
-
-def _never_began(run_id: str) -> Frame:
-    note: Mapping[str, Any] = {"kind": "stopped", "message": "This run was stopped before it began.", "side": None}
-    return {"v": 1, "run": run_id, "seq": 0, "t": 0.0, "ev": [], "notes": [note], "done": True}
+    error = run.error
+    kind, message = (error.kind, str(error)) if error else ("cancelled", "This run was stopped before it began.")
+    note = {"kind": kind, "message": message, "side": None}
+    return {"v": VERSION, "run": run.id, "seq": 0, "t": 0.0, "ev": [], "notes": [note], "done": True}

@@ -31,10 +31,15 @@ def say(lang: Lang, key: str, **values: object) -> str:
     return words(lang)[key].format_map({name: str(value) for name, value in values.items()})
 
 
-def translator() -> gr.I18n:
-    """Gradio's own table: the browser picks by its language, ``zh`` for every Chinese one."""
-    chinese = dict(words("zh"))
-    return gr.I18n(en=dict(words("en")), zh=chinese, **{"zh-CN": chinese, "zh-TW": chinese, "zh-HK": chinese})
+def translator(more: Mapping[str, Mapping[str, str]] | None = None) -> gr.I18n:
+    """Gradio's own table: the browser picks by its language, ``zh`` for every Chinese one.
+
+    ``more`` adds words by key and language that come from elsewhere, such as the examples' titles.
+    """
+    added = more or {}
+    english = {**words("en"), **{key: texts["en"] for key, texts in added.items()}}
+    chinese = {**words("zh"), **{key: texts["zh"] for key, texts in added.items()}}
+    return gr.I18n(en=english, zh=chinese, **{"zh-CN": chinese, "zh-TW": chinese, "zh-HK": chinese})
 
 
 def language(query: Mapping[str, str] | None, accept: str | None) -> Lang:

@@ -79,7 +79,7 @@ CUTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 
 def frames() -> list[dict[str, Any]]:
     """The frames of the run, as a live page would have received them."""
-    encoder = FrameEncoder(HEADER, badge="race_shared")
+    encoder = FrameEncoder(HEADER)
     made, waiting = [], list(EVENTS)
     for cut in CUTS:
         while waiting and waiting[0].at < cut:

@@ -51,8 +51,8 @@ def test_replay_is_the_same_every_time() -> None:
     """A stored run gives byte-equal frames on each request, so resuming after frame n works after a restart too."""
     record = RunRecord(golden.HEADER, golden.EVENTS)
     recorded = Recorded("2026-01-01", "two CPU cores", "race_shared")
-    first = [json.dumps(frame) for frame in replay(record, badge="recorded", recorded=recorded)]
-    again = [json.dumps(frame) for frame in replay(record, badge="recorded", recorded=recorded)]
+    first = [json.dumps(frame) for frame in replay(record, recorded=recorded)]
+    again = [json.dumps(frame) for frame in replay(record, recorded=recorded)]
     assert first == again
     assert json.loads(first[0])["head"]["recorded"]["hardware"] == "two CPU cores"
     assert _texts([json.loads(frame) for frame in first]) == _texts(golden.frames())
@@ -60,7 +60,7 @@ def test_replay_is_the_same_every_time() -> None:
 
 def test_quiet_engine_costs_no_frame() -> None:
     """Nothing new means no frame at all."""
-    encoder = FrameEncoder(golden.HEADER, badge="race_shared")
+    encoder = FrameEncoder(golden.HEADER)
     encoder.feed(Started(Side.STANDARD, 0.0))
     assert encoder.frame(0.01) is not None
     assert encoder.frame(0.02) is None
@@ -68,7 +68,7 @@ def test_quiet_engine_costs_no_frame() -> None:
 
 def test_numbers_come_ten_times_a_second_at_most() -> None:
     """Text of a fast engine does not drag the whole set of numbers along with every frame."""
-    encoder = FrameEncoder(golden.HEADER, badge="race_shared")
+    encoder = FrameEncoder(golden.HEADER)
     encoder.feed(Started(Side.SPECULATIVE, 0.0))
     sent = 0
     for i in range(1, 101):
@@ -86,7 +86,7 @@ def test_last_numbers_are_exact() -> None:
         for i in range(1, 5):
             events.append(Tokens(side, 1 / 3 + i / 7, ids=(i,), text="a", pieces=("a",)))
         events.append(Finished(side, 1 / 3 + 4 / 7, "stop"))
-    frames = list(replay(RunRecord(golden.HEADER, tuple(events)), badge="race_shared"))
+    frames = list(replay(RunRecord(golden.HEADER, tuple(events))))
     shown: dict = {"standard": {}, "speculative": {}}
     for frame in frames:
         for side, numbers in frame.get("m", {}).items():
@@ -107,7 +107,7 @@ def test_exact_provenance_corrects_a_cut_last_burst() -> None:
 def test_no_draft_without_speculation() -> None:
     """When the second engine does not speculate at all, no token is called an accepted draft."""
     spec = replace(golden.HEADER.facts[1], speculating=False)  # type: ignore[type-var]
-    encoder = FrameEncoder(replace(golden.HEADER, facts=(golden.HEADER.facts[0], spec)), badge="race_shared")
+    encoder = FrameEncoder(replace(golden.HEADER, facts=(golden.HEADER.facts[0], spec)))
     encoder.feed(Started(Side.SPECULATIVE, 0.0))
     encoder.feed(Tokens(Side.SPECULATIVE, 0.1, ids=(1, 2), text="ab", pieces=("a", "b")))
     frame = encoder.frame(0.1)
@@ -117,7 +117,7 @@ def test_no_draft_without_speculation() -> None:
 
 def test_text_without_ids_keeps_counting_by_the_servers_own_total() -> None:
     """A server that sends no ids but a running total still gets its tokens counted."""
-    encoder = FrameEncoder(golden.HEADER, badge="race_shared")
+    encoder = FrameEncoder(golden.HEADER)
     encoder.feed(Started(Side.STANDARD, 0.0))
     encoder.feed(Tokens(Side.STANDARD, 0.1, text="ab", reported_total=2))
     encoder.feed(Tokens(Side.STANDARD, 0.2, text="c", reported_total=3))

@@ -1,0 +1,127 @@
+"""The web application: Gradio's page and our own routes behind one guard, served by uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from specdemo.errors import ConfigError
+from specdemo.ui import assets, page
+from specdemo.ui.guard import Guard
+from specdemo.ui.routes import add_routes
+from specdemo.ui.services import Services
+from specdemo.ui.theme import theme
+
+_log = logging.getLogger(__name__)
+
+SPACES_ANCESTORS = ("'self'", "https://huggingface.co", "https://*.hf.space")
+"""A hosted Space is shown inside a frame of its site."""
+
+
+def build_app(
+    services: Services,
+    *,
+    root_path: str = "",
+    auth: str | None = None,
+    in_space: bool = False,
+    at_once: int = 32,
+    on_close: Callable[[], None] | None = None,
+) -> ASGIApp:
+    """The whole application as ASGI. ``root_path`` as a reverse proxy shows it; ``auth`` is ``name:password``."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        services.feeds.close()
+        if on_close is not None:
+            on_close()
+
+    app = FastAPI(title="specdemo", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    add_routes(app, services)
+    words = page.words()
+    demo = page.build(services, words, at_once=at_once)
+    gr.mount_gradio_app(
+        app,
+        demo,
+        path="/",
+        root_path=root_path or None,
+        theme=theme(),
+        css_paths=assets.stylesheets(),
+        i18n=words,
+        footer_links=["api", "settings"],
+        run_history=False,
+        ssr_mode=False,
+        show_error=False,
+        pwa=False,
+        enable_monitoring=False,
+        max_file_size="1mb",
+    )
+    _calm(demo)
+    script = f'<script src="{root_path.rstrip("/")}/assets/js/language.js"></script>'
+    ancestors = SPACES_ANCESTORS if in_space else ("'self'",)
+    return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=script)
+
+
+def _calm(demo: gr.Blocks) -> None:
+    # Gradio's queue looks for work a thousand times a second, about 6 % of a core at rest. Fifty times are enough.
+    queue = demo._queue
+    if hasattr(queue, "sleep_when_free"):
+        queue.sleep_when_free = 0.02
+    if hasattr(queue, "progress_update_sleep_when_free"):
+        queue.progress_update_sleep_when_free = 0.05
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, so that a taken port is told in one sentence. Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        raise ConfigError(
+            f"The page cannot be served on {host}:{port} ({error}); free that port or choose another with --port."
+        ) from error
+    bound.listen(128)
+    return bound
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that leaves signals to its caller, who has engines to stop as well."""
+
+    def install_signal_handlers(self) -> None:
+        return
+
+
+async def serve(app: ASGIApp, bound: socket.socket, *, stop: asyncio.Event | None = None) -> None:
+    """Serve until ``stop`` is set or the task is cancelled. Open streams get one second to end."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        proxy_headers=True,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+    )
+    server = _Server(config)
+    running = asyncio.create_task(server.serve(sockets=[bound]), name="page")
+    waiting = asyncio.create_task(stop.wait() if stop else asyncio.Event().wait(), name="page stop")
+    try:
+        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        server.should_exit = True
+        waiting.cancel()
+        await asyncio.wait({running}, timeout=5)
+    if running.done() and not running.cancelled() and running.exception() is not None:
+        raise running.exception() or RuntimeError

@@ -1,0 +1,105 @@
+"""What the page needs from the rest: runs behind a registry, engines under control, limits, recorded runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from specdemo.core.engine import EngineState, EngineStatus
+from specdemo.core.events import Side
+from specdemo.core.run import RunRecord
+from specdemo.errors import UsageError
+from specdemo.runs.ports import EngineControl
+from specdemo.runs.registry import LiveRun, Registry
+from specdemo.ui.feed import Feed, Feeds
+from specdemo.ui.recordings import Recording
+
+Mode = Literal["managed", "attached", "replay"]
+Action = Literal["start", "stop", "restart"]
+
+_OWN_FIELDS = ("command", "log_tail", "last_line", "stage", "error", "pid", "base_url", "memory_bytes")
+"""Fields of an engine's status that name files, addresses or processes: strangers do not get them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One page's world. ``control`` is None without engines; ``reason`` then says why, in one sentence.
+
+    ``public`` hides engine controls and logs. Limits: output tokens, characters of the prompt, seconds that a
+    finished run is kept.
+    """
+
+    registry: Registry
+    mode: Mode
+    control: EngineControl | None = None
+    reason: str = ""
+    recordings: Mapping[str, Recording] = field(default_factory=dict)
+    public: bool = False
+    max_tokens: int = 2048
+    kept_s: float = 3600.0
+    feeds: Feeds = field(default_factory=Feeds)
+
+    def feed(self, run_id: str) -> Feed | None:
+        """The frames of a live, finished or recorded run; None when it is unknown or forgotten."""
+        recording = self.recordings.get(run_id)
+        live = None if recording else self.registry.get(run_id)
+        if recording is None and live is None:
+            return None
+        known = self.feeds.get(run_id)
+        if known is not None:
+            return known
+        if recording is not None:
+            return self.feeds.put(run_id, Feed(recording.frames()))
+        assert live is not None
+        return self.feeds.put(run_id, Feed.live(live))
+
+    def record(self, run_id: str) -> RunRecord | None:
+        """The whole run so far; None when it is unknown or has not begun."""
+        recording = self.recordings.get(run_id)
+        if recording is not None:
+            return recording.record
+        live = self.registry.get(run_id)
+        return live.log.record() if live is not None and live.log.header is not None else None
+
+    def live(self, run_id: str) -> LiveRun | None:
+        """The run in the registry, if it is one."""
+        return self.registry.get(run_id)
+
+    def engines(self) -> dict[str, Any]:
+        """What the engine panel shows (``assets/js/engines.mjs`` tells the form)."""
+        sides = [self._status(status) for status in self.control.statuses()] if self.control else []
+        return {"mode": self.mode, "reason": self.reason, "controls": self.controllable, "sides": sides}
+
+    @property
+    def controllable(self) -> bool:
+        """Whether visitors may start and stop engines."""
+        return self.mode == "managed" and not self.public and self.control is not None
+
+    def unready(self) -> tuple[EngineStatus, ...]:
+        """The engines that cannot take a run now."""
+        statuses = self.control.statuses() if self.control else ()
+        return tuple(status for status in statuses if status.state is not EngineState.READY)
+
+    async def command(self, side: str, action: str) -> None:
+        """Start, stop or restart a managed engine. Raises UsageError when that is not this page's to do."""
+        if not self.controllable or self.control is None:
+            raise UsageError("Engines cannot be controlled from this page.")
+        if side not in tuple(Side) or action not in ("start", "stop", "restart"):
+            raise UsageError("There is no such engine or command.")
+        if action == "start":
+            await self.control.start(Side(side))
+        elif action == "stop":
+            await self.control.stop(Side(side))
+        else:
+            await self.control.restart(Side(side))
+
+    def _status(self, status: EngineStatus) -> dict[str, Any]:
+        shown = asdict(status)
+        shown["side"], shown["state"] = str(status.side), str(status.state)
+        if self.public:
+            for name in _OWN_FIELDS:
+                shown.pop(name)
+            if status.error:
+                shown["error"] = "This engine has a problem; whoever runs this page can see it."
+        return shown
