@@ -13,7 +13,6 @@ from json import dumps
 from pathlib import Path
 
 from specdemo.core.engine import EngineSpec
-from specdemo.core.events import Side
 from specdemo.engines.drafts import local_folder
 from specdemo.engines.flags import check_flag
 from specdemo.engines.safety import REPAIR_SWITCH, wants_repair
@@ -22,20 +21,21 @@ from specdemo.errors import ConfigError
 
 ENTRY = "vllm.entrypoints.launchers.api_server.entry"
 LOOPBACK = "127.0.0.1"
-TOKEN_VARIABLE = "SPECDEMO_ENGINE_TOKEN"
+TOKEN_VARIABLE = "SPECDEMO_ENGINE_TOKEN"  # noqa: S105 - the name of a variable, no secret itself
 """A random word in the child's environment: by it a later start knows a child that a crash left behind."""
 
 PLUGIN_FOLDER = Path(__file__).with_name("plugin")
+PLUGIN_NAME = "specdemo_cpu_repair"
 _MASK = "•••"
 _SECRET_WORD = re.compile(r"(key|token|secret|password|credential)", re.IGNORECASE)
 _URL_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
 _QUIET_ROUTES = "/health,/metrics,/v1/models,/version"
 _INHERITED = (
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
-    "HF_HOME", "HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE",
-    "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "ROCR_VISIBLE_DEVICES", "TRITON_CACHE_DIR",
-    "TORCHINDUCTOR_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",    "HF_HOME", "HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN", "HUGGINGFACE_HUB_CACHE",
+    "TRANSFORMERS_CACHE",     "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "ROCR_VISIBLE_DEVICES",
+    "TRITON_CACHE_DIR",     "TORCHINDUCTOR_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_PROXY", "no_proxy",
     "SYSTEMROOT", "TEMP", "TMP",
 )  # fmt: skip
@@ -66,7 +66,7 @@ def argv(spec: EngineSpec, *, python: Path | str, port: int) -> list[str]:
     if spec.tensor_parallel > 1:
         words.append(f"--tensor-parallel-size={spec.tensor_parallel}")
     words.append("--enable-prefix-caching" if spec.prefix_caching else "--no-enable-prefix-caching")
-    words += ["--enable-per-request-metrics", "--enable-prompt-tokens-details"]
+    words += ["--enable-per-request-metrics", "--enable-prompt-tokens-details", "--disable-fastapi-docs"]
     words.append(f"--disable-access-log-for-endpoints={_QUIET_ROUTES}")
     for name, value in spec.flags:
         flag, checked = check_flag(name, value)
@@ -92,13 +92,13 @@ def environment(
     argument list, where every user of the machine could read it.
     """
     child = {
-        name: value
-        for name, value in inherited.items()
-        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+        name: value for name, value in inherited.items() if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
     }
     python = Path(python)
     child["PATH"] = f"{python.parent}:{child['PATH']}" if child.get("PATH") else str(python.parent)
-    child.update(PYTHONUNBUFFERED="1", NO_COLOR="1", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1", VLLM_SERVER_DEV_MODE="0")
+    child.update(
+        PYTHONUNBUFFERED="1", NO_COLOR="1", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1", VLLM_SERVER_DEV_MODE="0"
+    )
     child.pop("VLLM_API_KEY", None)
     bypass = [child.get("no_proxy") or child.get("NO_PROXY") or "", LOOPBACK, "localhost", "::1"]
     child["NO_PROXY"] = child["no_proxy"] = ",".join(part for part in bypass if part)
@@ -113,9 +113,13 @@ def environment(
             child["LD_PRELOAD"] = str(openmp)
     elif spec.gpus is not None:
         child["CUDA_VISIBLE_DEVICES"] = spec.gpus
+    if spec.kv_cache_bytes is not None:
+        child.pop("VLLM_CPU_KVCACHE_SPACE", None)  # this older setting would win over the flag
     if wants_repair(spec):
         child["PYTHONPATH"] = str(PLUGIN_FOLDER)
         child[REPAIR_SWITCH] = "1"
+        if "VLLM_PLUGINS" in child:  # a list of the only plugins to load
+            child["VLLM_PLUGINS"] += f",{PLUGIN_NAME}"
     child.update(spec.environment)
     if token is not None:
         child[TOKEN_VARIABLE] = token
@@ -148,11 +152,6 @@ def display(words: Sequence[str]) -> str:
         else:
             shown.append(shlex.quote(_URL_LOGIN.sub(rf"\1{_MASK}@", word)))
     return " ".join(shown)
-
-
-def side_label(side: Side) -> str:
-    """``standard engine`` / ``speculative engine`` for sentences."""
-    return f"{side.value} engine"
 
 
 def _models(spec: EngineSpec) -> tuple[str, ...]:

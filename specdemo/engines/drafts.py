@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from specdemo.core.engine import Device, EngineSpec, Speculation
+from specdemo.engines.models import check_folder
 from specdemo.engines.speculation import METHODS, ONLY_FROM, as_config
 from specdemo.errors import ConfigError
 
@@ -60,21 +61,6 @@ def read_config(model: str) -> dict[str, Any] | None:
     return config
 
 
-def check_model_files(model: str) -> None:
-    """A local folder must hold weights and a tokenizer: ConfigError naming what is missing."""
-    folder = local_folder(model)
-    if folder is None:
-        return
-    read_config(model)
-    if not any(next(folder.glob(mark), None) for mark in ("*.safetensors", "*.bin", "*.pt", "*.gguf")):
-        raise ConfigError(f"The model folder {folder} holds no weights (*.safetensors); copy the whole model there.")
-    if not any(
-        (folder / name).is_file()
-        for name in ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tokenizer_config.json")
-    ):
-        raise ConfigError(f"The model folder {folder} has no tokenizer (tokenizer.json); copy the whole model there.")
-
-
 def vocabulary_size(config: Mapping[str, Any]) -> int | None:
     """``vocab_size``, which multimodal models keep under ``text_config``."""
     inner = config.get("text_config")
@@ -117,7 +103,9 @@ def check_speculation(
         )
     draft_tp = config.get("draft_tensor_parallel_size")
     if draft_tp is not None and draft_tp not in (1, tensor_parallel):
-        raise ConfigError(f"`draft_tensor_parallel_size` is {draft_tp}; it must be 1 or the target's {tensor_parallel}.")
+        raise ConfigError(
+            f"`draft_tensor_parallel_size` is {draft_tp}; it must be 1 or the target's {tensor_parallel}."
+        )
     _check_target(speculation, config, target)
 
 
@@ -179,7 +167,9 @@ def check_spec(
     spec: EngineSpec, *, version: str | None = None, has_package: Callable[[str], bool] | None = None
 ) -> None:
     """All checks of one engine before its launch: model files and speculation."""
-    check_model_files(spec.model)
+    folder = local_folder(spec.model)
+    if folder is not None:
+        check_folder(folder)
     check_speculation(
         spec.speculation,
         target=spec.model,

@@ -21,7 +21,7 @@ REPAIRED_VERSIONS = ("0.32.0",)
 
 
 def wants_repair(spec: EngineSpec) -> bool:
-    """Whether this engine is started with the plugin: CPU, speculation, and not switched off in ``spec.environment``."""
+    """Whether this engine is started with the plugin: on the CPU, speculating, not switched off in ``environment``."""
     if spec.device != "cpu" or spec.speculation is None:
         return False
     return dict(spec.environment).get(REPAIR_SWITCH, "1") == "1"
@@ -48,7 +48,7 @@ def refusal(
         return None
     if sampling.min_p > 0:
         return "vLLM does not support min_p above 0 with speculation at a temperature above 0; set min_p to 0."
-    on_cpu = device is not None and device.startswith("cpu") or (device is None and "+cpu" in (version or ""))
+    on_cpu = device.startswith("cpu") if device is not None else "+cpu" in (version or "")
     if on_cpu and not repaired:
         return (
             "On the CPU, this vLLM samples wrongly with speculation at a temperature above 0 and can crash; "

@@ -58,7 +58,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({
 })  # fmt: skip
 
 REFUSED_METHODS: Mapping[str, str] = MappingProxyType({
-    "custom_class": "it loads Python code by name, which specdemo does not do; start that engine yourself and attach it by its URL",
+    "custom_class": "it loads Python code by name; start that engine yourself and attach it by its URL",
     "extract_hidden_states": "it proposes no tokens, so there is nothing to compare",
 })  # fmt: skip
 
@@ -248,7 +248,7 @@ def _check_model(config: dict[str, Any], method: str) -> None:
     if METHODS[method].needs_model and not model:
         raise ConfigError(
             f"Speculation method `{method}` needs a draft: set the draft model, "
-            f'or write {{"method":"{method}","model":"…","num_speculative_tokens":{config.get("num_speculative_tokens", 5)}}}.'
+            f'or write {{"method":"{method}","model":"…","num_speculative_tokens":5}}.'
         )
     if method in ("ngram", "ngram_gpu", "suffix") and model not in (None, method, "[ngram]"):
         raise ConfigError(f"Speculation method `{method}` uses no draft model; drop `model` or choose `draft_model`.")
@@ -316,7 +316,8 @@ def _check_rejection(config: dict[str, Any], method: str, allow_lossy: bool, k: 
         return None
     if not allow_lossy:
         raise ConfigError(
-            f"`rejection_sample_method` `{mode}` is lossy: {LOSSY[mode]}. Allow lossy modes in the settings to run it, labelled."
+            f"`rejection_sample_method` `{mode}` is lossy: {LOSSY[mode]}. "
+            "Allow lossy modes in the settings to run it, labelled."
         )
     if mode == "synthetic":
         _check_synthetic(config, given, k)
@@ -343,4 +344,6 @@ def _check_synthetic(config: dict[str, Any], given: Sequence[str], k: int | None
         or not all(_fits(rate, _NUM) and 0 <= rate <= 1 for rate in rates)
         or any(later > earlier for earlier, later in pairwise(rates))
     ):
-        raise ConfigError(f"`synthetic_acceptance_rates` must be {k} numbers from 0 to 1, none above the one before it.")
+        raise ConfigError(
+            f"`synthetic_acceptance_rates` must be {k} numbers from 0 to 1, none above the one before it."
+        )

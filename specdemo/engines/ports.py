@@ -1,0 +1,33 @@
+"""Free loopback ports, kept until the engine has them."""
+
+from __future__ import annotations
+
+import socket
+
+from specdemo.errors import EngineUnavailable
+
+HOST = "127.0.0.1"
+
+
+class PortReservation:
+    """A port held by a bound socket that never listens.
+
+    With SO_REUSEADDR (which vLLM sets as well) the engine can bind and listen beside it, while the system gives the
+    number to nobody else. So two engines, or two copies of specdemo, never draw the same one.
+    """
+
+    def __init__(self, port: int | None = None) -> None:
+        """A given port, or any free one. Raises EngineUnavailable when the given one is taken."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((HOST, port or 0))
+        except (OSError, OverflowError):
+            self._socket.close()
+            raise EngineUnavailable(
+                f"Port {port} is taken by another program: free it, or let specdemo choose a port."
+            ) from None
+        self.port: int = self._socket.getsockname()[1]
+
+    def close(self) -> None:
+        self._socket.close()
