@@ -42,10 +42,10 @@ print(json.dumps({"python": sys.version.split()[0], "packages": {n: version(n) f
 
 @dataclass(frozen=True, slots=True)
 class EngineEnvironment:
-    """What was found behind one interpreter. ``flavour`` is None, and ``problem`` a sentence, when vLLM is not usable.
+    """What was found behind one interpreter. ``flavour`` is None, and ``problem`` a sentence, if vLLM is not usable.
 
-    ``version`` is vLLM's, ``torch`` ends in "+cpu" or "+cu…" where the build says so. ``libiomp5`` is the path of Intel's
-    OpenMP library, which speeds the CPU engine up when preloaded.
+    ``version`` is vLLM's, ``torch`` ends in "+cpu" or "+cu…" where the build says so. ``libiomp5`` is the path of
+    Intel's OpenMP library, which speeds the CPU engine up when preloaded.
     """
 
     python: Path
@@ -68,7 +68,9 @@ class EngineEnvironment:
     @property
     def tested(self) -> bool:
         """Whether this is the version that the project pins."""
-        return self.flavour is not None and self.version is not None and self.version.split("+")[0] == TESTED[self.flavour]
+        return (
+            self.flavour is not None and self.version is not None and self.version.split("+")[0] == TESTED[self.flavour]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,21 @@ __all__ = [
     "resolve_model",
 ]
 
-EMBEDDED = "embedded"
+EMBEDDED: Literal["embedded"] = "embedded"
 
 # Hugging Face: one optional owner, then a name; letters, digits, dot, dash, underscore; at most 96 characters.
 _HUB_PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _HUB_ID = re.compile(rf"(?:{_HUB_PART}/)?{_HUB_PART}")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json", "tiktoken.model", "*.tiktoken", "spiece.model")
+_TOKENIZERS = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "tekken.json",
+    "tiktoken.model",
+    "*.tiktoken",
+    "spiece.model",
+)
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
@@ -111,10 +119,11 @@ def check_folder(folder: Path) -> None:
     if not config.is_file():
         raise ConfigError(f"The model folder {folder} has no config.json: it is not a Hugging Face model folder.")
     try:
-        if not isinstance(json.loads(config.read_text(encoding="utf-8")), dict):
-            raise ValueError
+        known = isinstance(json.loads(config.read_text(encoding="utf-8")), dict)
     except (OSError, ValueError):
-        raise ConfigError(f"{config} cannot be read as JSON: copy the model folder again.") from None
+        known = False
+    if not known:
+        raise ConfigError(f"{config} cannot be read as JSON: copy the model folder again.")
     missing = _missing_shards(folder)
     if missing:
         raise ConfigError(f"The model folder {folder} lacks the weight file {missing[0]}: copy or download it again.")

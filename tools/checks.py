@@ -1,0 +1,143 @@
+"""``python -m tools.checks test|check|format``: every step of a kind, in order, each with its seconds.
+
+All steps run even when one fails, so that one look shows everything; the exit code is 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHON = sys.executable
+BIOME = str(ROOT / "node_modules" / ".bin" / "biome")
+SCRIPTS = ("assets", "tests/js", "benchmarks")
+COVERED = ("specdemo/core", "specdemo/engines/wire")
+"""Folders whose every line and branch must be exercised by unit tests: what decides numbers and verdicts."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """``optional``: exit codes that mean "could not be done here" instead of "wrong"; the reason is shown."""
+
+    name: str
+    argv: Sequence[str]
+    skip: str | None = None
+    optional: bool = False
+
+
+def pytest(*arguments: str) -> list[str]:
+    """pytest of this environment."""
+    return [PYTHON, "-m", "pytest", "-q", *arguments]
+
+
+def engine_python() -> Path:
+    """The engine environment that ``make setup`` makes, or the one that is set."""
+    return Path(os.environ.get("SPECDEMO_ENGINE_PYTHON") or ROOT / ".venv-engine" / "bin" / "python")
+
+
+def javascript_tests() -> list[str]:
+    """All test modules: Node 20 does not expand patterns by itself."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "js").rglob("*.test.mjs"))
+
+
+def test_steps() -> list[Step]:
+    """What ``make test`` runs."""
+    no_engine = None if engine_python().is_file() else "there is no engine environment (ENGINE=none)"
+    return [
+        Step("Python: unit and integration", pytest("tests")),
+        Step("JavaScript", ["node", "--test", *javascript_tests()]),
+        Step("real engines", pytest("-m", "engine", "--timeout=900", "tests/engine"), skip=no_engine),
+        Step("page in Chromium", pytest("-m", "e2e", "--timeout=300", "tests/e2e")),
+    ]
+
+
+def check_steps() -> list[Step]:
+    """What ``make check`` runs."""
+    coverage = [f"--cov={folder}" for folder in COVERED]
+    return [
+        Step("ruff", [PYTHON, "-m", "ruff", "check", "."]),
+        Step("ruff format", [PYTHON, "-m", "ruff", "format", "--check", "."]),
+        Step("mypy: the package", [PYTHON, "-m", "mypy"]),
+        Step("mypy: tools and tests", [PYTHON, "-m", "mypy", "-p", "tools", "app.py"]),
+        Step("biome: JavaScript, CSS", [BIOME, "ci", "--colors=off", "--error-on-warnings", *SCRIPTS]),
+        Step(
+            "coverage of core and wire: every line and branch",
+            [
+                *pytest("--no-header", *coverage, "--cov-branch", "--cov-report=term-missing", "--cov-fail-under=100"),
+                *("tests/unit/core", "tests/unit/engines"),
+            ],
+        ),
+        Step("audit of dependencies", audit(), optional=True),
+    ]
+
+
+def audit() -> list[str]:
+    """Known vulnerabilities of what is installed. Needs a vulnerability service on the network."""
+    return [PYTHON, "-m", "pip_audit", "--local", "--skip-editable", "--progress-spinner", "off", "--timeout", "10"]
+
+
+def format_steps() -> list[Step]:
+    """What ``make format`` runs."""
+    return [
+        Step("ruff", [PYTHON, "-m", "ruff", "check", "--fix", "--quiet", "."]),
+        Step("ruff format", [PYTHON, "-m", "ruff", "format", "."]),
+        Step("biome", [BIOME, "check", "--write", *SCRIPTS]),
+    ]
+
+
+def unreachable(output: str) -> bool:
+    """Whether an audit failed for want of a service, not for a finding."""
+    marks = ("ConnectionError", "Max retries", "ServiceError", "ConnectTimeout", "HTTPError", "503", "404", "Failed to")
+    return "vulnerabilit" not in output.lower() and any(mark in output for mark in marks)
+
+
+def run_step(step: Step) -> str:
+    """The result: passed, failed, or skipped with the reason."""
+    if step.skip:
+        return f"skipped: {step.skip}"
+    if not step.optional:
+        return (
+            "passed"
+            if subprocess.run(step.argv, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode == 0
+            else "failed"
+        )
+    done = subprocess.run(
+        step.argv, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    output = done.stdout + done.stderr
+    if done.returncode != 0 and unreachable(output):
+        return "skipped: the vulnerability service cannot be reached from here"
+    print(output.strip())
+    return "passed" if done.returncode == 0 else "failed"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the steps of a kind and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tools.checks", description=__doc__)
+    parser.add_argument("kind", choices=("test", "check", "format"))
+    kind = parser.parse_args(arguments).kind
+    steps = {"test": test_steps, "check": check_steps, "format": format_steps}[kind]()
+    width = min(100, shutil.get_terminal_size().columns)
+    results: list[tuple[str, str, float]] = []
+    for step in steps:
+        print(f"\n== {step.name} {'=' * max(3, width - len(step.name) - 4)}", flush=True)
+        zero = time.monotonic()
+        result = run_step(step)
+        results.append((step.name, result, time.monotonic() - zero))
+        print(f"-- {step.name}: {result}, {results[-1][2]:.0f} s", flush=True)
+    print(f"\n== {kind} {'=' * max(3, width - len(kind) - 4)}")
+    for name, result, seconds in results:
+        print(f"  {seconds:5.0f} s  {name}: {result}")
+    return 1 if any(result == "failed" for _, result, _ in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
