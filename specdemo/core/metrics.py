@@ -247,12 +247,11 @@ class SideMeter:
     def notes(self) -> tuple[Note, ...]:
         """What the cross-checks found (docs/metrics.md lists them)."""
         tokens, source = self._count()
-        found = list(
-            quality.stream_notes(
-                self.side, finished=self._finished, tokens=self._tokens, chunks=self._chunks, source=source,
-                tiny_gaps=self._tiny, span=self._last - (self._first or 0.0), merged=self.merged,
-            )  # fmt: skip
-        )
+        stream = quality.stream_notes(
+            self.side, finished=self._finished, tokens=self._tokens, chunks=self._chunks, source=source,
+            tiny_gaps=self._tiny, span=self._last - (self._first or 0.0), merged=self.merged,
+        )  # fmt: skip
+        found = list(stream)
         if self._before is not None and self._after is not None:
             delta = acceptance.from_counters(self._before, self._after, own_tokens=tokens)
             found.extend(quality.counter_notes(self.side, delta))

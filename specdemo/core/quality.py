@@ -56,7 +56,8 @@ def stream_notes(
         )
         yield Note("clumped", text, side)
     if source == "approximate":
-        yield Note("no_token_ids", "The server sends neither token ids nor usage: tokens are estimated by chunks.", side)
+        text = "The server sends neither token ids nor usage: tokens are estimated by chunks."
+        yield Note("no_token_ids", text, side)
     elif source == "usage":
         yield Note("no_token_ids", "The server sends no token ids: tokens are counted by its own usage numbers.", side)
     if finished is None:

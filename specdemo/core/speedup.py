@@ -1,0 +1,54 @@
+"""How much faster the speculative side was: measured ratios, never clamped, with a sentence on what is compared."""
+
+from __future__ import annotations
+
+from specdemo.core.results import SideMetrics, Speedup
+
+LONG_ENOUGH = 2
+"""Output tokens below which there is no decode time at all."""
+
+
+def speedup(
+    standard: SideMetrics, speculative: SideMetrics, *, ended: bool = True, same_tokens: bool | None = None
+) -> Speedup:
+    """Standard time / speculative time. ``ended``: both sides finished by themselves (a cut stream has no ratio).
+
+    ``decode`` compares time per output token, so it holds for unequal lengths too. ``e2e`` compares wall times and is
+    None when the outputs differ in length: a shorter answer is no speedup (reported fault D16). ``same_tokens`` is
+    whether both wrote the same tokens, None if unknown.
+    """
+    if not ended:
+        reason = "Both sides must finish before they can be compared."
+        return Speedup(basis=reason, reasons=tuple((name, reason) for name in ("decode", "e2e", "ttft")))
+    reasons: list[tuple[str, str]] = []
+    lengths = standard.output_tokens, speculative.output_tokens
+    decode = _ratio(speculative.decode_tokens_per_s, standard.decode_tokens_per_s)
+    if decode is None:
+        reasons.append(("decode", "A side has no decode rate (too few tokens, or all in one chunk)."))
+    ttft = _ratio(standard.ttft_s, speculative.ttft_s)
+    if ttft is None:
+        reasons.append(("ttft", "A side delivered no token."))
+    e2e = None
+    if lengths[0] != lengths[1]:
+        reasons.append(("e2e", f"The outputs differ in length ({lengths[0]} and {lengths[1]} tokens)."))
+    else:
+        e2e = _ratio(standard.e2el_s, speculative.e2el_s)
+        if e2e is None:
+            reasons.append(("e2e", "A side has no end-to-end time."))
+    return Speedup(decode, e2e, ttft, _basis(lengths, same_tokens), tuple(reasons))
+
+
+def _ratio(top: float | None, bottom: float | None) -> float | None:
+    return top / bottom if top is not None and bottom else None
+
+
+def _basis(lengths: tuple[int | None, int | None], same_tokens: bool | None) -> str:
+    if None in lengths:
+        return "Time per output token; a side's token count is unknown."
+    if lengths[0] != lengths[1]:
+        return f"Time per output token over different texts of {lengths[0]} and {lengths[1]} tokens."
+    if same_tokens is False:
+        return f"Time per output token over different texts of equal length ({lengths[0]} tokens)."
+    if same_tokens is None:
+        return f"Time per output token over {lengths[0]} tokens a side."
+    return f"Time per output token over the same {lengths[0]} tokens."
