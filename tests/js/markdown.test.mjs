@@ -1,0 +1,190 @@
+// Markdown to data: the subset, its safety, and its steadiness while text arrives.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { highlight } from "../../assets/js/highlight.mjs";
+import { createMarkdown, inline, safeHref } from "../../assets/js/markdown.mjs";
+import { random } from "./pacing.mjs";
+
+const parse = (text) => {
+  const md = createMarkdown();
+  md.push(text);
+  md.finish();
+  return md.blocks;
+};
+const shape = (text) => parse(text).map((b) => b.type);
+/** All text that a block list would show. */
+const flat = (nodes = []) => nodes.map((n) => n.text ?? n.alt ?? flat(n.children)).join("");
+
+const SAMPLE = `# Title
+
+A *short* text with **bold \`code\`** and [a link](https://example.org/x?a=1), from $5 to $10, **not** $20.
+Second line, snake_case_name and 2*3*4.
+
+- one
+- two **b**
+  goes on
+  1. inner
+
+> quoted
+> twice
+
+| a | b |
+|---|:-:|
+| 1 | \`x\` |
+
+\`\`\`python
+def f(x):  # note
+    return "a" + 'b'
+\`\`\`
+
+***
+end`;
+
+test("the subset is recognised, and nothing else", () => {
+  assert.deepEqual(shape(SAMPLE), ["heading", "paragraph", "item", "item", "item", "quote", "table", "code", "rule", "paragraph"]);
+});
+
+test("however the text is cut, the final blocks are those of the whole text", () => {
+  const whole = parse(SAMPLE);
+  const next = random(5);
+  for (let round = 0; round < 200; round += 1) {
+    const md = createMarkdown();
+    for (let i = 0; i < SAMPLE.length; ) {
+      const n = 1 + Math.floor(next() * (round % 2 ? 3 : 40));
+      md.push(SAMPLE.slice(i, i + n));
+      i += n;
+    }
+    md.finish();
+    assert.deepEqual(md.blocks, whole);
+  }
+});
+
+test("a closed block is never touched again", () => {
+  const md = createMarkdown();
+  const seen = new Map();
+  for (const c of SAMPLE) {
+    const from = md.push(c);
+    for (const [block, text] of seen) {
+      assert.equal(JSON.stringify(block), text);
+      assert.ok(md.blocks.indexOf(block) <= from || md.blocks.indexOf(block) < md.blocks.length);
+    }
+    md.blocks.forEach((block, i) => i < md.blocks.length - 2 && !block.open && seen.set(block, JSON.stringify(block)));
+  }
+  assert.ok(seen.size > 5);
+});
+
+test("push tells the first block that changed: all before it are the same objects with the same content", () => {
+  const md = createMarkdown();
+  let before = [];
+  for (const c of SAMPLE) {
+    const from = md.push(c);
+    const now = md.blocks.map((b) => JSON.stringify(b));
+    assert.deepEqual(now.slice(0, from), before.slice(0, from));
+    before = now;
+  }
+});
+
+test("C06: markup, script links and images are data or literal text, whole or cut anywhere", () => {
+  const hostile = '<img src=x onerror=alert(1)></div><script>alert(2)</script> [x](javascript:alert(3)) ![p](http://evil/p.png) <a href="data:x">';
+  for (let cut = 0; cut <= hostile.length; cut += 1) {
+    const [block] = parse(hostile.slice(0, cut) || "x");
+    const types = JSON.stringify(block);
+    assert.ok(!/"type":"(html|script)"/.test(types));
+    assert.ok(!/"href":"(javascript|data)/.test(types));
+  }
+  const [block] = parse(hostile);
+  assert.ok(flat(block.inline).startsWith("<img src=x onerror=alert(1)></div><script>alert(2)</script> [x](javascript:alert(3))"));
+  assert.equal(block.inline.find((n) => n.type === "image").alt, "p");
+});
+
+test("only http and https are ever linked", () => {
+  for (const bad of ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "file:///etc", "//host/x", "/local", "vbscript:x", "mailto:a@b"])
+    assert.equal(safeHref(bad), null, bad);
+  assert.equal(safeHref("https://example.org/ä"), "https://example.org/%C3%A4");
+  const bare = inline("see https://example.org/a_b). Or xhttp://no");
+  assert.deepEqual(bare.map((n) => [n.type, n.href ?? n.text]), [["text", "see "], ["link", "https://example.org/a_b"], ["text", "). Or xhttp://no"]]);
+});
+
+test("C08: dollar signs stay dollars", () => {
+  const [block] = parse("from $5 to $10, **not** $20");
+  assert.deepEqual(block.inline, [
+    { type: "text", text: "from $5 to $10, " },
+    { type: "strong", children: [{ type: "text", text: "not" }] },
+    { type: "text", text: " $20" },
+  ]);
+});
+
+test("a half fence is no text, an open fence is code at once, and a half closing fence is no code", () => {
+  const md = createMarkdown();
+  md.push("Look:\n``");
+  assert.deepEqual(md.blocks.map((b) => b.type), ["paragraph"]);
+  md.push("`py");
+  assert.equal(md.blocks.at(-1).type, "code");
+  md.push("thon\nx = 1\n``");
+  assert.deepEqual([md.blocks.at(-1).language, md.blocks.at(-1).lines], ["python", ["x = 1"]]);
+  md.push("`\nafter");
+  assert.deepEqual(md.blocks.map((b) => [b.type, b.open]), [["paragraph", false], ["code", false], ["paragraph", true]]);
+});
+
+test("a fence that never closes keeps its code to the end", () => {
+  const [, code] = parse("a\n\n```js\nlet x = `1`;\n<b>");
+  assert.deepEqual(code.lines, ["let x = `1`;", "<b>"]);
+});
+
+test("an inner fence of the other mark, or a shorter one, is code", () => {
+  const [code] = parse("````\n```\nx\n~~~\n````");
+  assert.deepEqual(code.lines, ["```", "x", "~~~"]);
+});
+
+test("strong and code that are still open do not jump when they close", () => {
+  assert.deepEqual(inline("a **bold", true), inline("a **bold**"));
+  assert.deepEqual(inline("a `co", true), inline("a `co`"));
+  assert.deepEqual(inline("a **bold"), [{ type: "text", text: "a **bold" }]);
+});
+
+test("no text is lost: what is shown is the source without its marks", () => {
+  for (const source of ["a * b * c", "**a *b** c*", "__init__ and _x_", "`` a`b ``", "\\*not\\*", "[x] (y) ![", "~~no", "a ** b", "*", "***x***"])
+    for (const open of [true, false]) {
+      const shown = flat(inline(source, open));
+      assert.equal(shown.replace(/[*_~`\\ ]/g, ""), source.replace(/[*_~`\\ ]/g, ""), source);
+    }
+});
+
+test("hostile text is read in bounded time: no mark needs a second look at the whole", () => {
+  for (const piece of ["[", "![", "**", "*a", "`", "``a", "](", "_a_", "~~", "http://", "<", "> ", "- ", "|", "\\"]) {
+    const started = process.cpuUsage().user;
+    const text = piece.repeat(20000 / piece.length);
+    inline(text, true);
+    parse(text);
+    assert.ok(process.cpuUsage().user - started < 3e6, piece);
+  }
+});
+
+test("ten thousand lines of code arrive line by line without reading the old ones again", () => {
+  const md = createMarkdown();
+  md.push("```\n");
+  const { lines } = md.blocks[0];
+  for (let i = 0; i < 10000; i += 1) md.push(`line ${i}\n`);
+  assert.equal(md.blocks[0].lines, lines);
+  assert.equal(lines.length, 10000);
+});
+
+test("the highlighter loses no character and knows comments, strings, numbers, words, calls", () => {
+  const { pieces } = highlight('def f(x): return "a#b" + str(1.5)  # note', "python");
+  assert.equal(pieces.map((p) => p.text).join(""), 'def f(x): return "a#b" + str(1.5)  # note');
+  const kinds = Object.fromEntries(pieces.map((p) => [p.text.trim(), p.kind]));
+  assert.deepEqual([kinds.def, kinds['"a#b"'], kinds["1.5"], kinds["# note"], kinds.str, kinds.f], ["word", "text", "number", "note", "call", "call"]);
+});
+
+test("a comment or string that goes over lines keeps its colour, and ends where it ends", () => {
+  const first = highlight("x = 1 /* a", "js");
+  assert.equal(first.state, "*/");
+  const second = highlight("b */ let y", "js", first.state);
+  assert.deepEqual(second.pieces.map((p) => p.kind), ["note", "", "word", ""]);
+  assert.equal(second.state, null);
+});
+
+test("an unknown language and a giant line stay plain", () => {
+  assert.deepEqual(highlight("def x", "klingon").pieces, [{ kind: "", text: "def x" }]);
+  assert.deepEqual(highlight("x ".repeat(2000), "js").pieces.length, 1);
+});
