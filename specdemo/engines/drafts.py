@@ -106,6 +106,8 @@ def check_speculation(
         raise ConfigError(
             f"`draft_tensor_parallel_size` is {draft_tp}; it must be 1 or the target's {tensor_parallel}."
         )
+    if draft_tp == 1 and tensor_parallel > 1 and name == "draft_model" and runner(speculation, device) == "V1":
+        raise ConfigError("`draft_tensor_parallel_size` must be the target's here; leave it out.")
     _check_target(speculation, config, target)
 
 
@@ -143,7 +145,7 @@ def _check_vocabulary(target: Mapping[str, Any] | None, draft: Mapping[str, Any]
     if None not in sizes and sizes[0] != sizes[1]:
         raise ConfigError(
             f"The draft's vocabulary has {sizes[1]} entries, the target's {sizes[0]}: "
-            "vLLM needs equal ones. Take a draft of the same family, or `ngram`."
+            "vLLM needs equal ones. Take a draft of the same family, set `use_heterogeneous_vocab`, or use `ngram`."
         )
 
 

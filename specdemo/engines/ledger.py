@@ -129,8 +129,9 @@ class Ledger:
 def start_key(spec: EngineSpec, *, version: str | None, parallel: bool) -> str:
     """A name for all that the loading time depends on: equal for equal starts, says nothing about the content."""
     speculation = spec.speculation
-    parts = (spec.model, spec.device, spec.dtype, spec.enforce_eager, spec.tensor_parallel, spec.max_model_len, spec.cores,
-             spec.flags, speculation.config if speculation else None, version, parallel)  # fmt: skip
+    config = speculation.config if speculation else None
+    size = (spec.tensor_parallel, spec.max_model_len, spec.cores)
+    parts = (spec.model, spec.device, spec.dtype, spec.enforce_eager, size, spec.flags, config, version, parallel)
     return sha256(repr(parts).encode()).hexdigest()[:16]
 
 

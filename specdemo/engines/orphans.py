@@ -51,7 +51,7 @@ def find(state_dir: Path) -> tuple[Orphan, ...]:
 
 
 def remove(state_dir: Path, orphans: tuple[Orphan, ...] | None = None, *, grace_s: float = 5.0) -> int:
-    """End these (or all that ``find`` finds): SIGTERM, then SIGKILL after ``grace_s``; returns how many processes ended.
+    """End these, or all that ``find`` finds: SIGTERM, then SIGKILL after ``grace_s``; returns the number of ended ones.
 
     Blocking; call it in a thread. Identity is checked again right before each signal.
     """

@@ -8,7 +8,7 @@ the versions it was tested on. Elsewhere such a request is refused with a reason
 from __future__ import annotations
 
 from specdemo.core.engine import EngineFacts, EngineSpec
-from specdemo.core.prompt import Sampling
+from specdemo.core.prompt import Prompt, Sampling
 
 REPAIR_SWITCH = "SPECDEMO_CPU_SAMPLING_REPAIR"
 """Environment variable of the child: "1" asks the plugin to act, anything else leaves vLLM as it is."""
@@ -69,12 +69,24 @@ def refusal_for_spec(spec: EngineSpec, sampling: Sampling, *, version: str | Non
     )
 
 
-def refusal_for_facts(facts: EngineFacts, sampling: Sampling) -> str | None:
-    """:func:`refusal` for an engine that was asked about itself, managed or attached."""
-    return refusal(
-        sampling,
-        speculating=bool(facts.speculating),
-        device=facts.device,
-        repaired=dict(facts.settings).get(REPAIR_SETTING) == "on",
-        version=facts.version,
-    )
+def refuse_prompt(
+    prompt: Prompt, facts: tuple[EngineFacts | None, EngineFacts | None], *, repaired: bool = False
+) -> str | None:
+    """:func:`refusal` for a run: ``facts`` of both sides, standard first, None for a side that did not answer.
+
+    ``repaired`` says that the speculative engine is one of ours and carries the repair. Has the form of
+    ``runs.preflight.Refusal`` once ``repaired`` is bound.
+    """
+    for known in facts:
+        if known is None:
+            continue
+        reason = refusal(
+            prompt.sampling,
+            speculating=bool(known.speculating),
+            device=known.device,
+            repaired=repaired or dict(known.settings).get(REPAIR_SETTING) == "on",
+            version=known.version,
+        )
+        if reason is not None:
+            return reason
+    return None

@@ -1,7 +1,7 @@
 """What should be running: two engines, started in order or together, kept alive, and taken down without a trace.
 
 Fulfils ``runs.ports.EngineControl``. Use it as an async context manager, or call ``open`` and ``aclose``. An
-interpreter exit on any other path still kills the children (atexit); what even that misses, ``orphans`` finds next time.
+interpreter exit on any other path still kills the children (atexit); what that misses, ``orphans`` finds next time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from specdemo.core.engine import EngineSpec, EngineState, EngineStatus
+from specdemo.core.engine import EngineFacts, EngineSpec, EngineState, EngineStatus
 from specdemo.core.events import SIDES, Side
+from specdemo.core.prompt import Prompt
 from specdemo.engines import orphans
 from specdemo.engines.backoff import Backoff
 from specdemo.engines.command import argv, environment
 from specdemo.engines.drafts import check_spec, package_beside
 from specdemo.engines.ledger import Ledger, start_key
 from specdemo.engines.process import Launch
-from specdemo.engines.safety import repaired
+from specdemo.engines.safety import refuse_prompt, repaired
 from specdemo.engines.slot import EngineSlot, Launcher, Surroundings, Timing
 from specdemo.errors import ConfigError, EngineUnavailable
 
@@ -178,6 +179,10 @@ class Supervisor:
     def repaired(self, side: Side) -> bool:
         """Whether this engine runs with the CPU sampling repair, so that temperature > 0 is right with speculation."""
         return repaired(self.spec(side), self.status(side).version or self.version)
+
+    def refuse(self, prompt: Prompt, facts: tuple[EngineFacts | None, EngineFacts | None]) -> str | None:
+        """Why this prompt must not be sent to these engines, None if it may (see ``safety``)."""
+        return refuse_prompt(prompt, facts, repaired=self.repaired(Side.SPECULATIVE))
 
     @property
     def found_orphans(self) -> tuple[orphans.Orphan, ...]:
