@@ -56,7 +56,8 @@ async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refu
     reason = refuse(plan.prompt, facts) if refuse is not None else None
     if reason is not None:
         raise PromptError(reason)
-    return Preflight(facts, ids, checks(facts, ids, plan.prompt), _room(plan.prompt, facts, ids))
+    found = checks(facts, ids, plan.prompt, control=plan.control, mode=plan.mode)
+    return Preflight(facts, ids, found, _room(plan.prompt, facts, ids))
 
 
 async def _or_none(asked: Awaitable[T]) -> T | None:

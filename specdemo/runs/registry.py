@@ -164,11 +164,11 @@ class Registry:
     def _forget(self) -> None:
         """Drop finished runs that are too old, too many or too large; running ones always stay."""
         now, bounds = self._clock(), self._bounds
-        done = [live for live in self._runs.values() if live.ended_at is not None]
-        size = sum(live.log.size for live in done)
+        done = [(live.ended_at, live) for live in self._runs.values() if live.ended_at is not None]
+        size = sum(live.log.size for _, live in done)
         excess = len(done) - bounds.kept_runs + 1
-        for live in sorted(done, key=lambda run: run.ended_at or 0.0):
-            if excess <= 0 and size <= bounds.kept_size and now - (live.ended_at or now) <= bounds.kept_s:
+        for ended_at, live in sorted(done, key=lambda pair: pair[0]):
+            if excess <= 0 and size <= bounds.kept_size and now - ended_at <= bounds.kept_s:
                 break
             del self._runs[live.id]
             excess -= 1

@@ -96,7 +96,11 @@ def test_unknown_names_elsewhere(tmp_path: Path) -> None:
         ("MODE", "demo", "mode (environment) must be one of 'auto', 'managed', 'attached' or 'replay', not \"demo\"."),
         ("ENGINE__CPU_REPAIR", "perhaps", 'engine.cpu_repair (environment) must be true or false, not "perhaps".'),
         ("ENGINE__FLAGS", "{x", 'engine.flags (the environment) must be JSON, not "{x".'),
-        ("SERVER__ROOT_PATH", "demo", 'server.root_path (environment) must be empty or a path that starts with /, not "demo".'),
+        (
+            "SERVER__ROOT_PATH",
+            "demo",
+            'server.root_path (environment) must be empty or a path that starts with /, not "demo".',
+        ),
     ],
 )
 def test_wrong_value(tmp_path: Path, name: str, value: str, sentence: str) -> None:
