@@ -140,7 +140,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _shape(kind: type[T], value: Any, where: str) -> T:
     try:
-        checked: T = _adapter(kind).validate_python(value)
+        hashable: Any = kind
+        checked: T = _adapter(hashable).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in (where, *first["loc"]))

@@ -16,9 +16,9 @@ def test_nothing_set_is_all_defaults(tmp_path: Path) -> None:
     """Without any source every setting has its default and says so."""
     loaded = load(environ={}, folder=tmp_path)
 
-    assert {} == loaded.origins
+    assert loaded.origins == {}
     assert {"default"} == {row["origin"] for row in loaded.rows()}
-    assert "embedded" == loaded.settings.engine.model
+    assert loaded.settings.engine.model == "embedded"
 
 
 def test_sources_in_order_of_force(tmp_path: Path) -> None:
@@ -29,18 +29,18 @@ def test_sources_in_order_of_force(tmp_path: Path) -> None:
 
     loaded = load({"server.port": 4, "engine.k": None}, environ=environ, folder=tmp_path)
 
-    assert (4, "dotenv", "env", 99) == (
+    assert (
         loaded.settings.server.port,
         loaded.settings.engine.model,
         loaded.settings.engine.dtype,
         loaded.settings.engine.max_model_len,
-    )
-    assert {
+    ) == (4, "dotenv", "env", 99)
+    assert loaded.origins == {
         "server.port": "command line",
         "engine.model": ".env",
         "engine.dtype": "environment",
         "engine.max_model_len": "specdemo.toml",
-    } == loaded.origins
+    }
 
 
 def test_named_toml_file(tmp_path: Path) -> None:
@@ -49,9 +49,9 @@ def test_named_toml_file(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text("[server]\nport = 12\n")
     environ = {"SPECDEMO_CONFIG": "a.toml"}
 
-    assert 11 == load(environ=environ, folder=tmp_path).settings.server.port
-    assert 12 == load(environ=environ, folder=tmp_path, config=Path("b.toml")).settings.server.port
-    with pytest.raises(ConfigError, match="c.toml does not exist"):
+    assert load(environ=environ, folder=tmp_path).settings.server.port == 11
+    assert load(environ=environ, folder=tmp_path, config=Path("b.toml")).settings.server.port == 12
+    with pytest.raises(ConfigError, match=r"c\.toml does not exist"):
         load(environ={"SPECDEMO_CONFIG": "c.toml"}, folder=tmp_path)
 
 
@@ -117,7 +117,7 @@ def test_several_wrong_values(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(environ=environ, folder=tmp_path)
 
-    assert 2 == len(str(caught.value).splitlines())
+    assert len(str(caught.value).splitlines()) == 2
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     for secret in ("sk-test-123", "pw-secret", "hunter22"):
         assert secret not in shown
     assert loaded.settings.standard.api_key is not None
-    assert "sk-test-123" == loaded.settings.standard.api_key.get_secret_value()
+    assert loaded.settings.standard.api_key.get_secret_value() == "sk-test-123"
 
     (tmp_path / "specdemo.toml").write_text("[standard]\napi_key = 987654\n")
     with pytest.raises(ConfigError) as caught:
@@ -153,8 +153,8 @@ def test_structured_settings(tmp_path: Path) -> None:
     table = load(environ={}, folder=tmp_path).settings
 
     assert config == json.loads(text.engine.speculation or "") == json.loads(table.engine.speculation or "")
-    assert "ngram" == preset.engine.speculation
-    assert (("block-size", "16"), ("enable-chunked-prefill", "")) == table.engine.flags
+    assert preset.engine.speculation == "ngram"
+    assert table.engine.flags == (("block-size", "16"), ("enable-chunked-prefill", ""))
     assert hash(table) == hash(load(environ={}, folder=tmp_path).settings)
 
 
@@ -182,8 +182,8 @@ def test_hosted_space(tmp_path: Path) -> None:
     hosted = load(environ=environ, folder=tmp_path).settings.server
     chosen = load(environ={**environ, "SPECDEMO_SERVER__PORT": "9000"}, folder=tmp_path).settings.server
 
-    assert ("0.0.0.0", 7861, True) == (hosted.host, hosted.port, hosted.public)
-    assert 9000 == chosen.port
+    assert (hosted.host, hosted.port, hosted.public) == ("0.0.0.0", 7861, True)
+    assert chosen.port == 9000
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load(environ={}, folder=tmp_path)
     (tmp_path / "specdemo.toml").unlink()
     (tmp_path / ".env").write_bytes(b"SPECDEMO_MODE=\xff\n")
-    with pytest.raises(ConfigError, match=".env cannot be read"):
+    with pytest.raises(ConfigError, match=r"\.env cannot be read"):
         load(environ={}, folder=tmp_path)
 
 
@@ -245,4 +245,4 @@ def test_process_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SPECDEMO_SERVER__PORT", "123")
     assert "SPECDEMO_SERVER__PORT" in os.environ
 
-    assert 123 == load().settings.server.port
+    assert load().settings.server.port == 123

@@ -19,14 +19,14 @@ def test_measurement_is_alone() -> None:
     gate = Gate(together=2)
     race, measure, later = gate.ticket(alone=False), gate.ticket(alone=True), gate.ticket(alone=False)
 
-    assert [True, False, False] == inside(gate, race, measure, later)
-    assert [0, 1, 2] == [gate.position(ticket) for ticket in (race, measure, later)]
+    assert inside(gate, race, measure, later) == [True, False, False]
+    assert [gate.position(ticket) for ticket in (race, measure, later)] == [0, 1, 2]
 
     gate.leave(race)
-    assert [True, False] == inside(gate, measure, later)
+    assert inside(gate, measure, later) == [True, False]
     gate.leave(measure)
     assert later.turn.is_set()
-    assert 1 == gate.inside
+    assert gate.inside == 1
 
 
 def test_races_share_up_to_the_limit() -> None:
@@ -34,7 +34,7 @@ def test_races_share_up_to_the_limit() -> None:
     gate = Gate(together=2)
     tickets = [gate.ticket(alone=False) for _ in range(3)]
 
-    assert [True, True, False] == inside(gate, *tickets)
+    assert inside(gate, *tickets) == [True, True, False]
     gate.leave(tickets[0])
     gate.leave(tickets[0])
     assert tickets[2].turn.is_set()
@@ -48,7 +48,7 @@ def test_full_queue() -> None:
 
     with pytest.raises(UsageError, match="waiting"):
         gate.ticket(alone=False)
-    assert 1 == gate.position(waiting)
+    assert gate.position(waiting) == 1
 
 
 async def test_cancelled_waiter_gives_up_its_place() -> None:
@@ -66,7 +66,7 @@ async def test_cancelled_waiter_gives_up_its_place() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert 1 == gate.position(third)
+    assert gate.position(third) == 1
     async with gate.turn(holder):
         assert not third.turn.is_set()
     assert third.turn.is_set()

@@ -41,7 +41,7 @@ async def test_many_followers_see_the_same() -> None:
 
     assert everything == await early == await middle == await collect(log)
     assert everything[30:] == await collect(log, 30)
-    assert [] == await collect(log, 10_000)
+    assert await collect(log, 10_000) == []
     assert everything == await collect(log, -5)
     assert (HEADER, tuple(everything), Probe(position=1)) == (
         log.record().header,
@@ -61,7 +61,7 @@ async def test_batches_gather_what_waits() -> None:
         log.append(token(index))
     second = await anext(batches)
 
-    assert (1, 99) == (len(first), len(second))
+    assert (len(first), len(second)) == (1, 99)
 
 
 async def test_waiting_for_header_and_end() -> None:
@@ -71,7 +71,7 @@ async def test_waiting_for_header_and_end() -> None:
     await asyncio.sleep(0)
     assert not header.done()
     log.open(HEADER)
-    assert HEADER == await header
+    assert await header == HEADER
     assert not end.done()
     log.close()
     await end
@@ -81,7 +81,7 @@ async def test_waiting_for_header_and_end() -> None:
     await asyncio.sleep(0)
     never.close()
     assert await waiting is None
-    assert [] == await collect(never)
+    assert await collect(never) == []
 
 
 async def test_bounds() -> None:
@@ -92,7 +92,7 @@ async def test_bounds() -> None:
     with pytest.raises(EngineProtocolError, match="more than 3 chunks"):
         log.append(token(3))
     log.append(Failed(Side.STANDARD, 1.0, "protocol", "cut"))
-    assert 4 == len(log)
+    assert len(log) == 4
 
     fat = RunLog(max_size=10)
     with pytest.raises(EngineProtocolError, match="more than 10 characters"):

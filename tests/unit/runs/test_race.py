@@ -24,7 +24,7 @@ PLAN = RunPlan(chat("hello"), warmup=False)
 async def go(plan: RunPlan, engines: dict[Side, FakeEngine], **around: object) -> RunRecord:
     record = await run(plan, engines, log=RunLog(), around=Surroundings(clock=engines[STD].clock, **around))  # type: ignore[arg-type]
     for engine in engines.values():
-        assert 0 == engine.open_streams
+        assert engine.open_streams == 0
     return record
 
 
@@ -37,8 +37,8 @@ async def test_race_runs_both_at_once() -> None:
     engines = pair()
     record = await go(PLAN, engines)
 
-    assert ["standard opens", "speculative opens"] == engines[STD].journal[:2]
-    assert "identical" == assess(record).verdict.cls
+    assert engines[STD].journal[:2] == ["standard opens", "speculative opens"]
+    assert assess(record).verdict.cls == "identical"
 
 
 async def test_slow_side_delays_nobody() -> None:
@@ -61,9 +61,9 @@ async def test_measure_runs_one_at_a_time() -> None:
     engines = pair()
     await go(replace(PLAN, mode="measure", order=(SPEC, STD)), engines)
 
-    assert ["speculative opens", "speculative closes", "standard opens", "standard closes"] == engines[STD].journal
+    assert engines[STD].journal == ["speculative opens", "speculative closes", "standard opens", "standard closes"]
     salts = engines[STD].salts + engines[SPEC].salts
-    assert 2 == len(set(salts))
+    assert len(set(salts)) == 2
     assert all(salt and not set(salt) & set("@/\\\0") and len(salt) <= 128 for salt in salts)
 
 
@@ -73,10 +73,10 @@ async def test_warm_up_is_equal_excluded_and_recorded() -> None:
     record = await go(replace(PLAN, mode="measure", warmup=True), engines)
 
     assert engines[STD].prompts == engines[SPEC].prompts
-    assert 3 == len(engines[STD].prompts)
-    assert 2 == sum(isinstance(event, Started) for event in record.events)
+    assert len(engines[STD].prompts) == 3
+    assert sum(isinstance(event, Started) for event in record.events) == 2
     notes = [event for event in record.events if isinstance(event, Noted)]
-    assert [("warmup", STD), ("warmup", SPEC)] == [(note.kind, note.side) for note in notes]
+    assert [(note.kind, note.side) for note in notes] == [("warmup", STD), ("warmup", SPEC)]
 
 
 async def test_race_warms_an_engine_once() -> None:
@@ -90,7 +90,7 @@ async def test_race_warms_an_engine_once() -> None:
     engines[SPEC].epoch = 2.0
     await run(plan, engines, log=RunLog(), around=around)
 
-    assert (5, 7) == (len(engines[STD].prompts), len(engines[SPEC].prompts))
+    assert (len(engines[STD].prompts), len(engines[SPEC].prompts)) == (5, 7)
 
 
 async def test_warm_up_has_the_runs_kind() -> None:
@@ -100,8 +100,8 @@ async def test_warm_up_has_the_runs_kind() -> None:
     await go(RunPlan(prompt, mode="measure"), engines)
     warm = engines[STD].prompts[0]
 
-    assert (False, 2, 4, 0.7) == (warm.is_chat, warm.logprobs, warm.sampling.max_tokens, warm.sampling.temperature)
-    assert "once upon" != warm.text
+    assert (warm.is_chat, warm.logprobs, warm.sampling.max_tokens, warm.sampling.temperature) == (False, 2, 4, 0.7)
+    assert warm.text != "once upon"
 
 
 async def test_failed_side_keeps_its_text() -> None:
@@ -110,12 +110,12 @@ async def test_failed_side_keeps_its_text() -> None:
     engines[SPEC].failure = ("interrupted", "EngineCore encountered an issue")
     found = assess(await go(PLAN, engines))
 
-    assert ("finished", "failed", "<10><11><12>", "not_comparable") == (
+    assert (
         found.standard.state,
         found.speculative.state,
         found.speculative.text,
         found.verdict.cls,
-    )
+    ) == ("finished", "failed", "<10><11><12>", "not_comparable")
 
 
 async def test_fault_of_our_own() -> None:
@@ -125,7 +125,7 @@ async def test_fault_of_our_own() -> None:
     engines[SPEC].tail = [Noted(SPEC, 0.0, "other", "no end follows")]
     found = ends(await go(PLAN, engines))
 
-    assert ["error", "interrupted"] == [found[side].kind for side in SIDES]  # type: ignore[attr-defined]
+    assert [found[side].kind for side in SIDES] == ["error", "interrupted"]  # type: ignore[attr-defined]
 
 
 async def test_events_after_the_end_are_ignored() -> None:
@@ -153,13 +153,13 @@ async def test_stop_closes_both_streams() -> None:
     found = assess(log.record())
 
     assert log.closed
-    assert (0, 0) == (engines[STD].open_streams, engines[SPEC].open_streams)
-    assert ("cancelled", "cancelled", "<10>", "<10>") == (
+    assert (engines[STD].open_streams, engines[SPEC].open_streams) == (0, 0)
+    assert (
         found.standard.state,
         found.speculative.state,
         found.standard.text,
         found.speculative.text,
-    )
+    ) == ("cancelled", "cancelled", "<10>", "<10>")
 
 
 async def test_stop_before_the_second_side() -> None:
@@ -172,8 +172,8 @@ async def test_stop_before_the_second_side() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert ["cancelled", "cancelled"] == [event.kind for event in log.since(0) if isinstance(event, Failed)]
-    assert [] == engines[SPEC].prompts
+    assert [event.kind for event in log.since(0) if isinstance(event, Failed)] == ["cancelled", "cancelled"]
+    assert engines[SPEC].prompts == []
 
 
 async def test_time_limit() -> None:
@@ -181,7 +181,7 @@ async def test_time_limit() -> None:
     engines = pair(hold=asyncio.Event())
     found = ends(await go(PLAN, engines, limit_s=0.05))
 
-    assert ["stalled", "stalled"] == [found[side].kind for side in SIDES]  # type: ignore[attr-defined]
+    assert [found[side].kind for side in SIDES] == ["stalled", "stalled"]  # type: ignore[attr-defined]
     assert "longer than 0.05 s" in found[STD].message  # type: ignore[attr-defined]
 
 
@@ -192,7 +192,7 @@ async def test_log_bound_ends_a_side() -> None:
     log = RunLog(max_events=20)
     await run(replace(PLAN, mode="measure"), engines, log=log, around=Surroundings(clock=Ticks()))
 
-    assert "protocol" == ends(log.record())[STD].kind  # type: ignore[attr-defined]
+    assert ends(log.record())[STD].kind == "protocol"  # type: ignore[attr-defined]
 
 
 async def test_split_is_probed_on_the_standard_engine() -> None:
@@ -202,10 +202,10 @@ async def test_split_is_probed_on_the_standard_engine() -> None:
     record = await go(PLAN, engines)
     verdict = assess(record).verdict
 
-    assert [((1, 2, 3, 10, 11), (12, 99))] == engines[STD].asked
-    assert [] == engines[SPEC].asked
+    assert engines[STD].asked == [((1, 2, 3, 10, 11), (12, 99))]
+    assert engines[SPEC].asked == []
     assert record.probe is not None
-    assert (2, "near_tie") == (verdict.position, verdict.cls)
+    assert (verdict.position, verdict.cls) == (2, "near_tie")
 
 
 async def test_real_difference() -> None:
@@ -213,7 +213,7 @@ async def test_real_difference() -> None:
     engines = pair(best=(TopToken(12, "a", -0.1), TopToken(99, "b", -3.0)))
     engines[SPEC].bursts = ((10,), (11, 99))
 
-    assert "different" == assess(await go(PLAN, engines)).verdict.cls
+    assert assess(await go(PLAN, engines)).verdict.cls == "different"
 
 
 async def test_failed_probe_is_told() -> None:
@@ -232,7 +232,7 @@ async def test_no_probe_when_nothing_is_claimed() -> None:
     engines[SPEC].bursts = ((10,), (77,))
     record = await go(RunPlan(chat("x", sampling=Sampling(temperature=0.8, seed=42)), warmup=False), engines)
 
-    assert ([], None, "not_comparable") == (engines[STD].asked, record.probe, assess(record).verdict.cls)
+    assert (engines[STD].asked, record.probe, assess(record).verdict.cls) == ([], None, "not_comparable")
 
 
 async def test_unknown_prompt_ids() -> None:
@@ -255,13 +255,13 @@ async def test_recheck() -> None:
     engines = pair(scores=scores)
     record = await go(replace(PLAN, recheck=True), engines)
 
-    assert [((1, 2, 3), (10, 11, 12))] == engines[STD].asked
+    assert engines[STD].asked == [((1, 2, 3), (10, 11, 12))]
     assert record.probe is not None
-    assert (2 / 3, 3, 0.75) == (
+    assert (
         record.probe.recheck_top_share,
         record.probe.recheck_positions,
         record.probe.recheck_largest_gap,
-    )
+    ) == (2 / 3, 3, 0.75)
 
 
 @pytest.mark.parametrize("scores", [EngineRejected("cannot score"), ()])
@@ -279,11 +279,11 @@ async def test_control_uses_one_engine_alone() -> None:
     engines = pair()
     record = await go(replace(PLAN, control=True), engines)
 
-    assert ([], 1, "measure") == (engines[SPEC].prompts, engines[STD].most_open, record.header.plan.mode)
+    assert (engines[SPEC].prompts, engines[STD].most_open, record.header.plan.mode) == ([], 1, "measure")
     assert {STD, SPEC} == {event.side for event in record.events}
-    assert {STD: 3, SPEC: 3} == {
+    assert {
         side: sum(len(e.ids) for e in record.events if isinstance(e, Tokens) and e.side is side) for side in SIDES
-    }
+    } == {STD: 3, SPEC: 3}
 
 
 async def test_prompt_that_does_not_fit() -> None:
@@ -292,7 +292,7 @@ async def test_prompt_that_does_not_fit() -> None:
     with pytest.raises(PromptError, match=r"100 tokens .* at most 100 .* by at least 1"):
         await go(PLAN, engines)
 
-    assert [] == engines[STD].prompts
+    assert engines[STD].prompts == []
 
 
 async def test_output_that_will_be_cut() -> None:
@@ -314,7 +314,7 @@ async def test_refusal() -> None:
     await go(PLAN, engines, refuse=refuse)
     with pytest.raises(PromptError, match="It would crash"):
         await go(RunPlan(chat("x", sampling=Sampling(temperature=1.0)), warmup=False), engines, refuse=refuse)
-    assert 1 == len(engines[SPEC].prompts)
+    assert len(engines[SPEC].prompts) == 1
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t ", "half \ud800"])
@@ -324,7 +324,7 @@ async def test_impossible_prompt(text: str) -> None:
     with pytest.raises(PromptError):
         await go(RunPlan(chat(text)), engines)
 
-    assert [] == engines[STD].prompts
+    assert engines[STD].prompts == []
 
 
 async def test_silent_engines_are_told_by_their_streams() -> None:
@@ -336,7 +336,7 @@ async def test_silent_engines_are_told_by_their_streams() -> None:
     record = await go(PLAN, engines)
 
     assert (facts(STD), None) == record.header.facts
-    assert "finished" == assess(record).standard.state
+    assert assess(record).standard.state == "finished"
 
 
 async def test_no_chat_template() -> None:
@@ -347,7 +347,7 @@ async def test_no_chat_template() -> None:
     record = await go(PLAN, engines)
     notes = [event for event in record.events if isinstance(event, Noted)]
 
-    assert [("no_chat_template", STD)] == [(note.kind, note.side) for note in notes]
+    assert [(note.kind, note.side) for note in notes] == [("no_chat_template", STD)]
     assert "--plain" in notes[0].message
     assert "both engines" in notes[0].message
 
@@ -358,6 +358,6 @@ async def test_wall_clock_is_a_label_only() -> None:
     engines = pair()
     record = await go(PLAN, engines, wall=lambda: next(walls))
 
-    assert 1_000_000.0 == record.header.started_at
+    assert record.header.started_at == 1_000_000.0
     assert all(event.at >= 0 for event in record.events)
     assert [event.at for event in record.events] == sorted(event.at for event in record.events)

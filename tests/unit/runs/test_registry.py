@@ -45,9 +45,9 @@ async def test_start_get_and_end() -> None:
 
     assert live is runs.get(live.id)
     assert (live,) == runs.live()
-    assert 16 <= len(live.id)
+    assert len(live.id) >= 16
     await runs.finished(live)
-    assert ("done", True, (), None) == (runs.state(live), live.log.closed, runs.live(), live.error)
+    assert (runs.state(live), live.log.closed, runs.live(), live.error) == ("done", True, (), None)
     assert live.id == live.log.record().header.id
     assert runs.get("unknown") is None
 
@@ -61,8 +61,8 @@ async def test_stop_ends_both_streams() -> None:
     await engines[SPEC].started.wait()
 
     assert await runs.stop(live.id)
-    assert (0, 0, "done") == (engines[STD].open_streams, engines[SPEC].open_streams, runs.state(live))
-    assert ["cancelled"] * 2 == [event.kind for event in live.log.since(0) if isinstance(event, Failed)]
+    assert (engines[STD].open_streams, engines[SPEC].open_streams, runs.state(live)) == (0, 0, "done")
+    assert [event.kind for event in live.log.since(0) if isinstance(event, Failed)] == ["cancelled"] * 2
     assert not await runs.stop(live.id)
     assert not await runs.stop("unknown")
 
@@ -77,9 +77,9 @@ async def test_a_viewer_that_leaves_stops_nothing() -> None:
     viewer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await viewer
-    assert "running" == runs.state(live)
+    assert runs.state(live) == "running"
     await runs.aclose()
-    assert "done" == runs.state(live)
+    assert runs.state(live) == "done"
 
 
 async def test_waiting_position() -> None:
@@ -89,16 +89,18 @@ async def test_waiting_position() -> None:
     first, second, third = (runs.start(PLAN) for _ in range(3))
     await engines[STD].started.wait()
 
-    assert [("running", 0), ("waiting", 1), ("waiting", 2)] == [
-        (runs.state(live), runs.position(live)) for live in (first, second, third)
+    assert [(runs.state(live), runs.position(live)) for live in (first, second, third)] == [
+        ("running", 0),
+        ("waiting", 1),
+        ("waiting", 2),
     ]
     await runs.stop(second.id)
-    assert 1 == runs.position(third)
+    assert runs.position(third) == 1
     assert second.log.header is None
     assert second.log.closed
     engines[STD].hold.set()  # type: ignore[union-attr]
     await runs.finished(third)
-    assert 2 == len(engines[STD].prompts)
+    assert len(engines[STD].prompts) == 2
 
 
 async def test_measurements_alternate() -> None:
@@ -106,7 +108,7 @@ async def test_measurements_alternate() -> None:
     runs, _ = registry()
     orders = [(await done(runs, replace(PLAN, mode="measure"))).plan.order for _ in range(3)]
 
-    assert [SIDES, (SPEC, STD), SIDES] == orders
+    assert orders == [SIDES, (SPEC, STD), SIDES]
 
 
 async def test_measurement_excludes_races() -> None:
@@ -117,10 +119,10 @@ async def test_measurement_excludes_races() -> None:
     race = runs.start(PLAN)
     await engines[STD].started.wait()
 
-    assert ("running", "waiting") == (runs.state(measured), runs.state(race))
+    assert (runs.state(measured), runs.state(race)) == ("running", "waiting")
     engines[STD].hold.set()  # type: ignore[union-attr]
     await runs.finished(race)
-    assert 1 == engines[STD].most_open
+    assert engines[STD].most_open == 1
 
 
 async def test_refusals() -> None:
@@ -135,7 +137,7 @@ async def test_refusals() -> None:
     runs.start(small)
     with pytest.raises(UsageError, match="waiting"):
         runs.start(small)
-    assert 2 == len(runs)
+    assert len(runs) == 2
     await runs.aclose()
     with pytest.raises(EngineUnavailable, match="No engines"):
         Registry(lambda: None).start(PLAN)
@@ -172,7 +174,7 @@ async def test_number_of_kept_runs() -> None:
         clock.now += 1
         lives.append(await done(runs))
 
-    assert [None, None, None] == [runs.get(live.id) for live in lives[:3]]
+    assert [runs.get(live.id) for live in lives[:3]] == [None, None, None]
     assert len(runs) <= 3
 
 
@@ -189,7 +191,7 @@ async def test_age_and_size_of_kept_runs() -> None:
     older = await done(tight)
     clock.now = 1.0
     newer = await done(tight)
-    assert (None, None) == (tight.get(older.id), tight.get(newer.id))
+    assert (tight.get(older.id), tight.get(newer.id)) == (None, None)
 
 
 async def test_recorded_runs() -> None:
