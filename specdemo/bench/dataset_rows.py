@@ -24,8 +24,26 @@ ROLES: Mapping[str, Role] = {
 }  # fmt: skip
 TEXT_KEYS = ("prompt", "question", "instruction", "query", "text", "input")
 SETTINGS = frozenset(
-    "temperature top_p top_k min_p seed stop max_tokens max_completion_tokens max_new_tokens output_tokens model n "
-    "presence_penalty frequency_penalty repetition_penalty ignore_eos logprobs stream".split()
+    [
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop",
+        "max_tokens",
+        "max_completion_tokens",
+        "max_new_tokens",
+        "output_tokens",
+        "model",
+        "n",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+        "ignore_eos",
+        "logprobs",
+        "stream",
+    ]
 )
 
 

@@ -57,7 +57,7 @@ class Dataset:
         return len(self.prompts) + len(self.refused)
 
     def sentence(self, shown: int = 5) -> str:
-        """ "2 of 4 usable; line 2: …; line 3: …", at most ``shown`` reasons and the number of the others."""
+        """For example "2 of 4 usable; line 2: …; line 3: …", at most ``shown`` reasons and the number of the others."""
         parts = [f"{len(self.prompts)} of {self.rows} usable"]
         parts += [f"line {refused.line}: {refused.reason}" for refused in self.refused[:shown]]
         if len(self.refused) > shown:
@@ -93,14 +93,13 @@ def read_bytes(data: bytes, name: str, *, limits: DatasetLimits = DatasetLimits(
 def read_stream(handle: IO[bytes], name: str, *, limits: DatasetLimits = DatasetLimits()) -> Dataset:
     """Read a binary stream; never holds a line longer than the limit."""
     lines = list(_lines(handle, name, limits))
-    if not any(isinstance(text, str) and text.strip() for _, text in lines):
-        if not lines or all(isinstance(text, str) for _, text in lines):
-            raise PromptError(f"{name} is empty: it holds no prompt.")
+    if all(isinstance(text, str) and not text.strip() for _, text in lines):
+        raise PromptError(f"{name} is empty: it holds no prompt.")
     suffix = Path(name).suffix.lower()
     if suffix in (".csv", ".tsv"):
         form, raws = "CSV", _csv(lines, name, "\t" if suffix == ".tsv" else None)
     elif suffix in (".jsonl", ".json", ".ndjson") or _starts_like_json(lines):
-        form, raws = _json(lines, name, strict=suffix in (".jsonl", ".json", ".ndjson"))
+        form, raws = _json(lines, name)
     else:
         form, raws = "plain text", [(n, text) for n, text in lines if isinstance(text, RowRefused) or text.strip()]
     if len(raws) > limits.rows:
@@ -173,7 +172,7 @@ def _starts_like_json(lines: list[tuple[int, str | RowRefused]]) -> bool:
     return True
 
 
-def _json(lines: list[tuple[int, str | RowRefused]], name: str, *, strict: bool) -> tuple[str, list[Raw]]:
+def _json(lines: list[tuple[int, str | RowRefused]], name: str) -> tuple[str, list[Raw]]:
     rows = [(n, text) for n, text in lines if isinstance(text, RowRefused) or text.strip()]
     parsed: list[Raw] = [(n, text if isinstance(text, RowRefused) else _value(text)) for n, text in rows]
     if len(parsed) == 1 and not isinstance(parsed[0][1], RowRefused):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
@@ -77,6 +78,7 @@ def t_cdf(t: float, df: float) -> float:
     return tail if t < 0 else 1.0 - tail
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
     """Student's t quantile, 0 < p < 1."""
     if p < 0.5:
@@ -145,7 +147,7 @@ def binomial_half_two_sided(x: int, n: int) -> float:
     """Two-sided exact test of a fair coin that came up ``x`` times in ``n``."""
     if n == 0:
         return 1.0
-    tail: float = sum(math.comb(n, i) for i in range(0, min(x, n - x) + 1)) / 2**n
+    tail: float = sum(math.comb(n, i) for i in range(min(x, n - x) + 1)) / 2**n
     return min(1.0, 2.0 * tail)
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 def jsonable(value: object) -> object:
     """The value as JSON types. Raises TypeError for what has no JSON form."""
-    if value is None or isinstance(value, (bool, int)) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, (bool, int)) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
         return value.value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Literal
 
@@ -19,8 +20,12 @@ from specdemo.core.provenance import provenance
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request stands: its item, block and quad; ``attempt`` counts re-runs of the quad from 0, ``session``
-    the starts of the benchmark (a resume is a new one, with a new zero of time)."""
+    """Where a request stands: its item, block and quad.
+
+    ``attempt`` counts re-runs of the quad from 0, ``session`` the starts of the benchmark (a resume is a new one, with
+    a new zero of time).
+
+    """
 
     key: str
     quad: str
@@ -152,7 +157,7 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
         accepted=speculation.accepted if speculation else None,
         rejected_steps=_rejected(*lists),
         histogram=numbers.acceptance.histogram,
-        gap_s=_median([b - a for a, b in zip(arrivals, arrivals[1:], strict=False)]),
+        gap_s=_median([b - a for a, b in pairwise(arrivals)]),
         gap_drafted_s=_gaps([(step.at, bool(step.drafted)) for step in steps if step.drafted is not None], True),
         gap_undrafted_s=_gaps([(step.at, bool(step.drafted)) for step in steps if step.drafted is not None], False),
         token_ids=outcome.ids,
@@ -169,13 +174,7 @@ def _rejected(accepted: tuple[int, ...] | None, drafted: tuple[int, ...] | None)
 
 
 def _gaps(steps: Sequence[tuple[float, bool]], with_draft: bool) -> float | None:
-    return _median(
-        [
-            later - earlier
-            for (earlier, _), (later, drafting) in zip(steps, steps[1:], strict=False)
-            if drafting is with_draft
-        ]
-    )
+    return _median([later - earlier for (earlier, _), (later, drafting) in pairwise(steps) if drafting is with_draft])
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -54,7 +54,8 @@ class Quad:
 def schedule(plan: BenchPlan) -> tuple[Quad, ...]:
     """All quads in the order to run them. Raises UsageError for an impossible plan."""
     check_plan(plan)
-    rng = random.Random(plan.seed)
+    _check_size(plan)
+    rng = random.Random(plan.seed)  # noqa: S311 - an order to be repeated, not a secret
     levels = list(plan.levels)
     rng.shuffle(levels)
     quads: list[Quad] = []
@@ -63,9 +64,14 @@ def schedule(plan: BenchPlan) -> tuple[Quad, ...]:
         found = _single(plan, turn) if level == 1 and plan.rate is None else _loaded(plan, level, rng, turn)
         rng.shuffle(found)
         quads += found
-    if sum(len(block.items) for quad in quads for block in quad.blocks) > MOST_REQUESTS:
-        raise UsageError(f"The plan has more than {MOST_REQUESTS:,} requests; take fewer prompts, levels or repeats.")
     return tuple(quads)
+
+
+def _check_size(plan: BenchPlan) -> None:
+    """Refuse a plan of too many requests before it is laid out."""
+    count = 4 * plan.repeats * sum(max(len(plan.prompts), plan.per_worker * level) for level in plan.levels)
+    if count > MOST_REQUESTS:
+        raise UsageError(f"The plan has more than {MOST_REQUESTS:,} requests; take fewer prompts, levels or repeats.")
 
 
 def _single(plan: BenchPlan, turn: count[int]) -> list[Quad]:
@@ -136,7 +142,7 @@ def _timetable(plan: BenchPlan, requests: int, turn: int) -> list[float]:
     """Intended starts of an open-mode block: Poisson arrivals, the same for all four blocks of a quad."""
     if plan.rate is None:
         return []
-    rng = random.Random(f"{plan.seed}/{turn}")
+    rng = random.Random(f"{plan.seed}/{turn}")  # noqa: S311 - arrivals to be repeated, not a secret
     at, starts = 0.0, []
     for _ in range(requests):
         starts.append(at)

@@ -52,25 +52,43 @@ class Interval:
         return self.low is None or self.high is None or self.low <= value <= self.high
 
 
-def geometric_mean(log_ratios: Sequence[float], *, level: float = 0.95, extra_variance: float = 0.0) -> Interval | None:
-    """exp(mean) with exp(mean ± t·s/√n) over per-prompt log-ratios; None without any.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A disturbance that all prompts of a block share (concurrency above 1): its variance and degrees of freedom."""
 
-    ``extra_variance`` is the variance of a disturbance that all prompts of a block share (concurrency above 1); it is
-    added to s²/n.
-    """
+    variance: float = 0.0
+    degrees: int = 0
+
+
+NOTHING_SHARED = Shared()
+
+
+def _reach(spread: float, n: int, shared: Shared, level: float) -> float:
+    """t times the standard error of log ratios; the shared variance is added, degrees after Satterthwaite."""
+    own = spread**2 / n
+    total = own + shared.variance
+    degrees = float(n - 1)
+    if shared.variance > 0.0 and shared.degrees > 0:
+        degrees = total**2 / (own**2 / (n - 1) + shared.variance**2 / shared.degrees)
+    return t_quantile(0.5 + level / 2, degrees) * math.sqrt(total)
+
+
+def geometric_mean(
+    log_ratios: Sequence[float], *, level: float = 0.95, shared: Shared = NOTHING_SHARED
+) -> Interval | None:
+    """exp(mean) with exp(mean ± t·s/√n) over per-prompt log-ratios; None without any."""
     n = len(log_ratios)
     if n == 0:
         return None
     centre = fmean(log_ratios)
     if n == 1:
         return Interval(math.exp(centre), None, None, 1, "geometric_mean", level)
-    spread = math.sqrt(stdev(log_ratios) ** 2 / n + extra_variance)
-    reach = t_quantile(0.5 + level / 2, n - 1) * spread
+    reach = _reach(stdev(log_ratios), n, shared, level)
     return Interval(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), n, "geometric_mean", level)
 
 
 def ratio_of_totals(
-    seconds_a: Sequence[float], seconds_b: Sequence[float], *, level: float = 0.95, extra_variance: float = 0.0
+    seconds_a: Sequence[float], seconds_b: Sequence[float], *, level: float = 0.95, shared: Shared = NOTHING_SHARED
 ) -> Interval | None:
     """ΣA / ΣB, prompt by prompt the same tokens, interval by linearisation of the log; None without data."""
     n = len(seconds_a)
@@ -83,8 +101,7 @@ def ratio_of_totals(
         return Interval(ratio, None, None, 1, "ratio_of_totals", level)
     mean_a, mean_b = fmean(seconds_a), fmean(seconds_b)
     residuals = [a / mean_a - b / mean_b for a, b in zip(seconds_a, seconds_b, strict=True)]
-    spread = math.sqrt(stdev(residuals) ** 2 / n + extra_variance)
-    reach = t_quantile(0.5 + level / 2, n - 1) * spread
+    reach = _reach(stdev(residuals), n, shared, level)
     return Interval(ratio, ratio * math.exp(-reach), ratio * math.exp(reach), n, "ratio_of_totals", level)
 
 

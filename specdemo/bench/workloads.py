@@ -6,10 +6,11 @@ Each says in one sentence, in English and Chinese, why an n-gram or a draft mode
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from specdemo.bench.prompts import BenchPrompt
 from specdemo.core.prompt import Message
@@ -39,9 +40,7 @@ def shipped(folder: Path = PROMPTS) -> tuple[Workload, ...]:
     return tuple(_workload(folder, entry) for entry in index["workloads"])
 
 
-def _workload(folder: Path, entry: dict[str, object]) -> Workload:
-    title, why, expects, budget = entry["title"], entry["why"], entry["expects"], entry["max_tokens"]
-    assert isinstance(title, dict) and isinstance(why, dict) and isinstance(expects, dict) and isinstance(budget, int)
+def _workload(folder: Path, entry: Mapping[str, Any]) -> Workload:
     name = str(entry["name"])
     rows = (folder / str(entry["file"])).read_text(encoding="utf-8").split("\n")
     prompts = tuple(
@@ -49,7 +48,14 @@ def _workload(folder: Path, entry: dict[str, object]) -> Workload:
         for row in map(json.loads, filter(None, rows))
     )
     return Workload(
-        name, title["en"], title["zh"], why["en"], why["zh"], budget, tuple(sorted(expects.items())), prompts
+        name,
+        entry["title"]["en"],
+        entry["title"]["zh"],
+        entry["why"]["en"],
+        entry["why"]["zh"],
+        int(entry["max_tokens"]),
+        tuple(sorted(entry["expects"].items())),
+        prompts,
     )
 
 

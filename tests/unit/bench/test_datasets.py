@@ -36,7 +36,8 @@ def test_sharegpt_keeps_its_turns_and_reads_roles_from_each() -> None:
     data = read_bytes(jsonl(row, swapped), "sharegpt.jsonl")
     assert [m.role for m in data.prompts[0].messages] == ["user", "assistant", "user", "assistant", "user"]
     assert [m.content for m in data.prompts[1].messages] == ["hello", "q"]
-    assert data.prompts[1].turns_left_out == 1 and any("left out" in note for note in data.notes)
+    assert data.prompts[1].turns_left_out == 1
+    assert any("left out" in note for note in data.notes)
 
 
 def test_bom_and_crlf_from_windows_are_accepted() -> None:
@@ -60,7 +61,8 @@ def test_bad_rows_are_named_one_by_one() -> None:
         b'{"prompt":"a"}\n{"prompt": \n{"messages":[{"role":"assistant","content":"x"}]}\n{"prompt":"b"}\n', "a.jsonl"
     )
     sentence = data.sentence()
-    assert sentence.startswith("2 of 4 usable; line 2: not valid JSON") and "line 3: no user turn" in sentence
+    assert sentence.startswith("2 of 4 usable; line 2: not valid JSON")
+    assert "line 3: no user turn" in sentence
     assert "and 1 more" in data.sentence(1)
 
 
@@ -84,7 +86,7 @@ def test_mixed_shapes_in_one_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "name", "words"),
+    "data, name, words",
     [
         ("caf\xe9 \x93quoted\x94".encode("cp1252", "replace") + b" \x93x\x94\n", "a.txt", "not UTF-8: line 1"),
         ("hello\n".encode("utf-16"), "a.jsonl", "UTF-16"),
@@ -107,7 +109,8 @@ def test_wrong_files_get_one_sentence(data: bytes, name: str, words: str) -> Non
     """Wrong encodings and file types are refused as a whole with the reason (E09)."""
     with pytest.raises(PromptError) as caught:
         read_bytes(data, name)
-    assert words in str(caught.value) and str(caught.value).count("\n") == 0
+    assert words in str(caught.value)
+    assert str(caught.value).count("\n") == 0
 
 
 class Endless(io.RawIOBase):
@@ -147,7 +150,8 @@ def test_one_enormous_line_is_refused_and_the_next_are_read() -> None:
     data = b'{"prompt":"a"}\n{"prompt":"' + b"x" * 50_000_000 + b'"}\n{"prompt":"b"}\n'
     outcome = read_bytes(data, "a.jsonl")
     assert [p.shown for p in outcome.prompts] == ["a", "b"]
-    assert outcome.refused[0].line == 2 and "1 MiB" in outcome.refused[0].reason
+    assert outcome.refused[0].line == 2
+    assert "1 MiB" in outcome.refused[0].reason
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.txt"])
@@ -195,11 +199,12 @@ def test_spec_bench_questions_send_their_first_turn() -> None:
     """Spec-Bench's file is read with its categories; later turns are counted, not dropped silently."""
     data = read_bytes(jsonl({"question_id": 81, "category": "writing", "turns": ["a", "b"]}), "question.jsonl")
     assert (data.prompts[0].id, data.prompts[0].workload, data.prompts[0].shown) == ("81", "writing", "a")
-    assert data.prompts[0].turns_left_out == 1 and data.notes
+    assert data.prompts[0].turns_left_out == 1
+    assert data.notes
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    "row, words",
     [
         (None, "null"), (7, "number"), (True, "true/false"), ([], "empty"), ({}, "nothing"), ({"answer": 1}, "answer"),
         ("  ", "empty"), ({"prompt": ""}, "empty"), ({"prompt": None}, "null"), ({"prompt": 3}, "number"),
@@ -214,7 +219,8 @@ def test_spec_bench_questions_send_their_first_turn() -> None:
 def test_refusals_say_why(row: object, words: str) -> None:
     """Every unusable row is refused with a reason that names what is wrong."""
     data = read_bytes(json.dumps(row).encode() + b'\n{"prompt":"ok"}\n', "a.jsonl")
-    assert len(data.prompts) == 1 and words in data.refused[0].reason
+    assert len(data.prompts) == 1
+    assert words in data.refused[0].reason
 
 
 def test_content_parts_and_instruction_input_are_joined() -> None:
@@ -256,6 +262,7 @@ def test_no_bytes_cause_anything_but_a_dataset_or_a_sentence(data: bytes, name: 
     try:
         outcome = read_bytes(data, name)
     except PromptError as error:
-        assert "\n" not in str(error)
+        refusal = str(error)
+        assert "\n" not in refusal
     else:
         assert all(prompt.shown.strip() for prompt in outcome.prompts)

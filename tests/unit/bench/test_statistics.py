@@ -18,7 +18,9 @@ def both(values: list[float]) -> s.SpeedVerdict:
 def test_geometric_mean_interval_by_hand() -> None:
     """Three log-ratios: mean .2, sd .1, t(.975, 2) = 4.3027."""
     interval = s.geometric_mean([0.1, 0.2, 0.3])
-    assert interval is not None and interval.low is not None and interval.high is not None
+    assert interval is not None
+    assert interval.low is not None
+    assert interval.high is not None
     reach = 4.302652730 * 0.1 / math.sqrt(3)
     assert interval.estimate == pytest.approx(math.exp(0.2))
     assert (interval.low, interval.high) == pytest.approx((math.exp(0.2 - reach), math.exp(0.2 + reach)))
@@ -36,9 +38,13 @@ def test_ratio_of_totals_weights_by_seconds() -> None:
 def test_one_prompt_has_an_estimate_but_no_interval() -> None:
     """A single unit gives no interval, no half-width and the word 'not enough data'."""
     interval = s.geometric_mean([0.3])
-    assert interval is not None and interval.low is None and interval.half_width is None and interval.holds(1.0)
+    assert interval is not None
+    assert interval.low is None
+    assert interval.half_width is None
+    assert interval.holds(1.0)
     assert both([0.3]).word == "not_enough_data"
-    assert s.geometric_mean([]) is None and s.ratio_of_totals([], []) is None
+    assert s.geometric_mean([]) is None
+    assert s.ratio_of_totals([], []) is None
     assert s.ratio_of_totals([1.0], [2.0]) is not None
     assert s.ratio_of_totals([0.0], [0.0]) is None
 
@@ -61,21 +67,24 @@ def test_wide_spread_is_no_clear_difference() -> None:
     standard, speculative = [80, 120, 95, 110, 100], [90, 100, 105, 98, 102]
     verdict = both([math.log(b / a) for a, b in zip(standard, speculative, strict=True)])
     assert verdict.word == "no_clear_difference"
-    assert verdict.detectable is not None and verdict.detectable > 0.05
+    assert verdict.detectable is not None
+    assert verdict.detectable > 0.05
 
 
 def test_tight_spread_around_one_is_equivalent() -> None:
     """A narrow interval inside ±5 % is 'equivalent', and a small real difference is still named."""
     assert both([0.001, -0.002, 0.0, 0.002, -0.001]).word == "equivalent"
     small = both([0.02, 0.021, 0.022, 0.019, 0.02])
-    assert small.word == "equivalent" and small.small_but_real
+    assert small.word == "equivalent"
+    assert small.small_but_real
 
 
-@pytest.mark.parametrize(("q", "value"), [(0.99, 30), (0.5, 20), (0.9, 30)])
+@pytest.mark.parametrize("q, value", [(0.99, 30), (0.5, 20), (0.9, 30)])
 def test_tail_percentiles_of_three_values(q: float, value: float) -> None:
     """p99 of 10, 20, 30 is 30: not the median, not above the maximum, and marked as not carried by the sample (D15)."""
     result = s.percentile([30, 10, 20], q)
-    assert result.value == value and result.n == 3
+    assert result.value == value
+    assert result.n == 3
     assert result.enough is (q == 0.5)
 
 
@@ -96,7 +105,12 @@ def test_percentile_is_always_an_observed_value(values: list[float], q: float) -
 def test_swapping_the_arms_inverts_ratio_and_bounds(logs: list[float]) -> None:
     """B against A is exactly the inverse of A against B: no direction is favoured."""
     forward, backward = s.geometric_mean(logs), s.geometric_mean([-x for x in logs])
-    assert forward and backward and forward.low and forward.high and backward.low and backward.high
+    assert forward
+    assert backward
+    assert forward.low
+    assert forward.high
+    assert backward.low
+    assert backward.high
     assert forward.estimate * backward.estimate == pytest.approx(1.0)
     assert forward.low * backward.high == pytest.approx(1.0)
 
@@ -110,8 +124,10 @@ def test_repeat_sigma_pools_within_groups() -> None:
 
 def test_disturbed_repeats_are_found() -> None:
     """Two repeats 40 % apart are each more than 15 % off their median; 20 % apart are not."""
-    assert s.disturbed([1.0, 1.4]) and not s.disturbed([1.0, 1.2])
-    assert not s.disturbed([1.0]) and not s.disturbed([])
+    assert s.disturbed([1.0, 1.4])
+    assert not s.disturbed([1.0, 1.2])
+    assert not s.disturbed([1.0])
+    assert not s.disturbed([])
 
 
 def test_break_even_is_the_first_level_not_clearly_faster() -> None:
@@ -126,10 +142,16 @@ def test_break_even_is_the_first_level_not_clearly_faster() -> None:
 
 def test_flatness() -> None:
     """Tokens per step that move by more than a tenth between levels are flagged."""
-    assert s.is_flat([3.0, 3.1, 2.9]) and not s.is_flat([3.0, 2.0]) and s.is_flat([])
+    assert s.is_flat([3.0, 3.1, 2.9])
+    assert not s.is_flat([3.0, 2.0])
+    assert s.is_flat([])
 
 
 def test_shared_block_noise_widens_the_interval() -> None:
     """A disturbance common to all prompts of a block enters the interval."""
-    plain, wide = s.geometric_mean([0.1, 0.2, 0.3]), s.geometric_mean([0.1, 0.2, 0.3], extra_variance=0.01)
-    assert plain and wide and plain.half_width and wide.half_width and wide.half_width > plain.half_width
+    plain, wide = s.geometric_mean([0.1, 0.2, 0.3]), s.geometric_mean([0.1, 0.2, 0.3], shared=s.Shared(0.01, 2))
+    assert plain
+    assert wide
+    assert plain.half_width
+    assert wide.half_width
+    assert wide.half_width > plain.half_width

@@ -25,8 +25,10 @@ def test_seven_workloads_of_at_least_sixteen_prompts_in_two_languages() -> None:
     for workload in workloads:
         assert len(workload.prompts) >= 16, workload.name
         assert {p.language for p in workload.prompts} == {"en", "zh"}, workload.name
-        assert "n-gram" in workload.why_en and "n-gram" in workload.why_zh
-        assert "draft model" in workload.why_en and "草稿模型" in workload.why_zh
+        assert "n-gram" in workload.why_en
+        assert "n-gram" in workload.why_zh
+        assert "draft model" in workload.why_en
+        assert "草稿模型" in workload.why_zh
         assert dict(workload.expects).keys() == {"ngram", "draft_model"}
 
 
@@ -36,17 +38,15 @@ def test_ids_and_texts_are_unique_and_fit_a_small_context() -> None:
     assert len({p.id for p in prompts}) == len({p.shown for p in prompts}) == len(prompts)
     for prompt in prompts:
         rough = len(prompt.shown.encode()) / (1.2 if prompt.language == "zh" else 3.0)
-        assert prompt.max_tokens is not None and rough + prompt.max_tokens < 1000, prompt.id
+        assert rough + (prompt.max_tokens or 2000) < 1000, prompt.id
 
 
 def test_rag_prompts_hold_fragments_and_a_question() -> None:
     """Each RAG prompt carries numbered answer fragments in its context."""
     for prompt in choose(["rag_qa"]):
-        assert (
-            "[1]" in prompt.shown
-            and "[2]" in prompt.shown
-            and ("Question:" in prompt.shown or "问题：" in prompt.shown)
-        )
+        assert "[1]" in prompt.shown
+        assert "[2]" in prompt.shown
+        assert "Question:" in prompt.shown or "问题：" in prompt.shown
 
 
 def test_a_small_choice_keeps_both_languages() -> None:
