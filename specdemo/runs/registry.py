@@ -87,6 +87,7 @@ class Registry:
         live = LiveRun(new_id(), plan, RunLog(), self._clock(), ticket=ticket)
         self._runs[live.id] = live
         live.task = asyncio.get_running_loop().create_task(self._run(live, ticket, engines, title))
+        live.task.add_done_callback(lambda _: self._settle(live, ticket))
         return live
 
     def show(self, record: RunRecord) -> LiveRun:
@@ -138,7 +139,8 @@ class Registry:
 
     async def aclose(self) -> None:
         """Stop everything."""
-        for live in self.live():
+        # Newest first: nobody who waits may begin now.
+        for live in reversed(self.live()):
             await self.stop(live.id)
 
     async def _run(self, live: LiveRun, ticket: Ticket, engines: Mapping[Side, Engine], title: str | None) -> None:
@@ -154,6 +156,13 @@ class Registry:
             live.error = SpecDemoError("specdemo failed during this run; its log has the details.")
         finally:
             live.log.close()
+            live.ended_at = self._clock()
+
+    def _settle(self, live: LiveRun, ticket: Ticket) -> None:
+        # A task that is cancelled before its first step never reaches its own finally; its place must not stay taken.
+        self._gate.leave(ticket)
+        live.log.close()
+        if live.ended_at is None:
             live.ended_at = self._clock()
 
     def _alternated(self, plan: RunPlan) -> RunPlan:

@@ -57,7 +57,7 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
 
 
 def _layout(services: Services, tr: gr.I18n) -> _View:
-    header = panes.Console("header")
+    header = panes.Console(part="header")
     with gr.Row(elem_id="sd-main", equal_height=False):
         with gr.Column(elem_id="sd-form", scale=1, min_width=320):
             buttons = _chips(tr)
@@ -78,9 +78,9 @@ def _layout(services: Services, tr: gr.I18n) -> _View:
         with gr.Column(elem_id="sd-stage", scale=3, min_width=320):
             arena = panes.Arena()
     with gr.Accordion(tr("recordings"), open=services.mode == "replay", elem_id="sd-recordings-box"):
-        recordings = panes.Console("recordings")
+        recordings = panes.Console(part="recordings")
     with gr.Accordion(tr("engines"), open=services.mode == "managed", elem_id="sd-engines-box"):
-        engines = panes.Console("engines")
+        engines = panes.Console(part="engines")
     with gr.Accordion(tr("about"), open=False, elem_id="sd-about"):
         gr.Markdown(tr("about_text"))
     return _View(header, buttons, prompt, fields, run, stop, clear, again, status, arena, engines, recordings)

@@ -13,17 +13,19 @@ from specdemo.ui.i18n import Lang
 
 
 class _Fixed(gr.HTML):
-    """Static markup; everything that moves is done by its script, so that updates never rebuild it."""
+    """Static markup; everything that moves is done by its script, so that updates never rebuild it.
 
-    def __init__(self, template: str, script: str, **more: Any) -> None:
-        super().__init__(
-            "",
-            html_template=assets.text(f"html/{template}"),
-            js_on_load=assets.text(f"js/{script}"),
-            css_template="",
-            apply_default_css=False,
-            **more,
-        )
+    Gradio builds a component anew from its keywords when a handler updates it, so all are passed on.
+    """
+
+    def __init__(self, value: Any = "", *, template: str, script: str, **more: Any) -> None:
+        fixed = {
+            "html_template": assets.text(f"html/{template}"),
+            "js_on_load": assets.text(f"js/{script}"),
+            "css_template": "",
+            "apply_default_css": False,
+        }
+        super().__init__(value, **{**more, **fixed})
 
     def api_info(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -32,15 +34,17 @@ class _Fixed(gr.HTML):
 class Arena(_Fixed):
     """The race view. Its value says which run to show; the text itself comes beside Gradio (``docs/frames.md``)."""
 
-    def __init__(self) -> None:
-        super().__init__("race.html", "mount.js", elem_id="sd-arena")
+    def __init__(self, value: Any = "", **more: Any) -> None:
+        super().__init__(value, template="race.html", script="mount.js", **{"elem_id": "sd-arena", **more})
 
 
 class Console(_Fixed):
     """Header, engine panel or gallery. Events: ``command`` {side, action}, ``open`` {run}."""
 
-    def __init__(self, part: str) -> None:
-        super().__init__(f"{part}.html", "console_mount.js", elem_id=f"sd-{part}")
+    def __init__(self, value: Any = "", *, part: str = "header", **more: Any) -> None:
+        super().__init__(
+            value, template=f"{part}.html", script="console_mount.js", **{"elem_id": f"sd-{part}", **more}
+        )
 
 
 def shown(run_id: str | None, lang: Lang, *, replay: bool = False, loop: bool = False, nonce: str = "") -> str:
