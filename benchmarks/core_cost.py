@@ -4,7 +4,8 @@
 
 Prints a table for 8,000 and 16,000 tokens a side: the second must cost about twice the first (linear), and both stages
 must stay under 20 ms of CPU at 8,000 tokens. "metrics" feeds every event of both sides to its meter, takes a final
-snapshot and runs the cross-checks; "verdict" gathers both sides and judges them; "live verdict" compares while streaming.
+snapshot and runs the cross-checks; "verdict" gathers both sides and judges them; "live verdict" compares while
+streaming.
 "assess" is everything at once, provenance and theory included. Best of several rounds, since noise only adds.
 """
 

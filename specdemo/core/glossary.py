@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One number. ``formula`` is plain text; ``unit`` is "" for counts and ratios; ``source`` says where it comes from."""
+    """One number. ``formula`` is plain text; ``unit`` is "" for counts and ratios; ``source``: where it comes from."""
 
     label: str
     formula: str
