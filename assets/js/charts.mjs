@@ -46,7 +46,13 @@ export function growth(side) {
 function frame(width, yTicks, show, xLabel, yLabel) {
   const y = (v) => HEIGHT - BOTTOM - (v / yTicks.at(-1)) * (HEIGHT - TOP - BOTTOM);
   const shapes = yTicks.flatMap((v) => [
-    shape("line", { x1: LEFT, x2: width - RIGHT, y1: round(y(v)), y2: round(y(v)), class: v === 0 ? "sd-axis" : "sd-grid" }),
+    shape("line", {
+      x1: LEFT,
+      x2: width - RIGHT,
+      y1: round(y(v)),
+      y2: round(y(v)),
+      class: v === 0 ? "sd-axis" : "sd-grid",
+    }),
     label(LEFT - 6, y(v) + 4, show(v), "tick", "end"),
   ]);
   if (xLabel) shapes.push(label((LEFT + width - RIGHT) / 2, HEIGHT - 3, xLabel, "axis-name"));
@@ -58,11 +64,21 @@ const empty = (width, says) => ({ width, height: HEIGHT, shapes: [], says });
 
 /** Tokens over time, each side from its own start. */
 export function progress(view, { width, say, lang }) {
-  const lines = ["standard", "speculative"].map((name) => ({ name, side: view.sides[name], points: growth(view.sides[name]) }));
+  const lines = ["standard", "speculative"].map((name) => ({
+    name,
+    side: view.sides[name],
+    points: growth(view.sides[name]),
+  }));
   const all = lines.flatMap((line) => line.points);
   if (all.length === 0) return empty(width, say("says_progress_none"));
   const tx = ticks(Math.max(...all.map(([t]) => t), 0.1));
-  const { y, shapes } = frame(width, ticks(Math.max(...all.map(([, n]) => n), 4)), (v) => count(v, lang), say("axis_seconds"), say("axis_tokens"));
+  const { y, shapes } = frame(
+    width,
+    ticks(Math.max(...all.map(([, n]) => n), 4)),
+    (v) => count(v, lang),
+    say("axis_seconds"),
+    say("axis_tokens"),
+  );
   const right = tx.at(-1);
   const x = (t) => LEFT + (t / right) * (width - LEFT - RIGHT);
   for (const t of tx) shapes.push(label(x(t), HEIGHT - BOTTOM + 14, String(t)));
@@ -78,10 +94,23 @@ export function progress(view, { width, say, lang }) {
   if (a.side.end && b.side.end && a.points.length > 0 && b.points.length > 0) {
     const [ta, na] = last(a);
     const [tb, nb] = last(b);
-    return chart(width, shapes, say("says_progress_done", { a: count(na, lang), ta: duration(ta, lang), b: count(nb, lang), tb: duration(tb, lang) }));
+    return chart(
+      width,
+      shapes,
+      say("says_progress_done", {
+        a: count(na, lang),
+        ta: duration(ta, lang),
+        b: count(nb, lang),
+        tb: duration(tb, lang),
+      }),
+    );
   }
   const time = Math.max(last(a)[0], last(b)[0]);
-  return chart(width, shapes, say("says_progress", { time: duration(time, lang), a: count(last(a)[1], lang), b: count(last(b)[1], lang) }));
+  return chart(
+    width,
+    shapes,
+    say("says_progress", { time: duration(time, lang), a: count(last(a)[1], lang), b: count(last(b)[1], lang) }),
+  );
 }
 
 const chart = (width, shapes, says) => ({ width, height: HEIGHT, shapes, says });
@@ -93,27 +122,54 @@ function columns(width, bars, { yTicks, show, tick, xLabel, yLabel, marks = [] }
   const bar = Math.min(slot * 0.62, 56);
   bars.forEach(([name, value, kind], i) => {
     const middle = LEFT + slot * (i + 0.5);
-    shapes.push(shape("rect", { x: round(middle - bar / 2), y: round(y(value)), width: round(bar), height: round(y(0) - y(value)), rx: 3, class: `sd-column ${kind}` }));
+    shapes.push(
+      shape("rect", {
+        x: round(middle - bar / 2),
+        y: round(y(value)),
+        width: round(bar),
+        height: round(y(0) - y(value)),
+        rx: 3,
+        class: `sd-column ${kind}`,
+      }),
+    );
     shapes.push(label(middle, y(value) - 5, show(value), "value"));
     shapes.push(label(middle, HEIGHT - BOTTOM + 14, name));
     const mark = marks[i];
-    if (isNumber(mark)) shapes.push(shape("line", { x1: round(middle - bar / 2 - 4), x2: round(middle + bar / 2 + 4), y1: round(y(mark)), y2: round(y(mark)), class: "sd-mark" }));
+    if (isNumber(mark))
+      shapes.push(
+        shape("line", {
+          x1: round(middle - bar / 2 - 4),
+          x2: round(middle + bar / 2 + 4),
+          y1: round(y(mark)),
+          y2: round(y(mark)),
+          class: "sd-mark",
+        }),
+      );
   });
   return shapes;
 }
 
 /** Share of drafts that accepted more than j tokens; the short line: among the drafts that got that far. */
 export function positions(view, { width, say, lang }) {
-  const { per_position: shares, per_position_conditional: reached = [] } = view.sides.speculative.metrics.acceptance ?? {};
+  const { per_position: shares, per_position_conditional: reached = [] } =
+    view.sides.speculative.metrics.acceptance ?? {};
   if (!shares?.length || !shares.every(isNumber)) return empty(width, say("says_positions_none"));
-  const shapes = columns(width, shares.map((p, i) => [String(i + 1), p, "sd-speculative"]), {
-    yTicks: [0, 0.25, 0.5, 0.75, 1],
-    show: (v) => percent(v, lang),
-    tick: (v) => `${Math.round(v * 100)}%`,
-    xLabel: say("axis_position"),
-    marks: reached,
+  const shapes = columns(
+    width,
+    shares.map((p, i) => [String(i + 1), p, "sd-speculative"]),
+    {
+      yTicks: [0, 0.25, 0.5, 0.75, 1],
+      show: (v) => percent(v, lang),
+      tick: (v) => `${Math.round(v * 100)}%`,
+      xLabel: say("axis_position"),
+      marks: reached,
+    },
+  );
+  const says = say("says_positions", {
+    first: percent(shares[0], lang),
+    k: shares.length,
+    last: percent(shares.at(-1), lang),
   });
-  const says = say("says_positions", { first: percent(shares[0], lang), k: shares.length, last: percent(shares.at(-1), lang) });
   return chart(width, shapes, says);
 }
 
@@ -134,7 +190,16 @@ export function steps(view, { width, say, lang }) {
     xLabel: say("axis_accepted"),
     yLabel: say("axis_steps"),
   });
-  return chart(width, shapes, say("says_steps", { full: count(histogram.at(-1), lang), all: count(all, lang), none: count(histogram[0], lang), without: count(without, lang) }));
+  return chart(
+    width,
+    shapes,
+    say("says_steps", {
+      full: count(histogram.at(-1), lang),
+      all: count(all, lang),
+      none: count(histogram[0], lang),
+      without: count(without, lang),
+    }),
+  );
 }
 
 /** The textbook's speedup, the same with this run's step costs, and what was measured; a line at 1×. */
@@ -158,7 +223,16 @@ export function theory(view, { width, say, lang }) {
     const top = TOP + 8 + i * 45;
     shapes.push(label(left - 8, top + 19, say(name), "tick", "end"));
     if (!isNumber(value)) return;
-    shapes.push(shape("rect", { x: left, y: top, width: round(Math.max(1, x(value) - left)), height: 28, rx: 3, class: `sd-column ${kind}` }));
+    shapes.push(
+      shape("rect", {
+        x: left,
+        y: top,
+        width: round(Math.max(1, x(value) - left)),
+        height: 28,
+        rx: 3,
+        class: `sd-column ${kind}`,
+      }),
+    );
     shapes.push(label(x(value) + 6, top + 19, ratio(value, lang), "value", "start"));
   });
   const said = Object.fromEntries(rows.map(([name, value]) => [name, ratio(value, lang)]));

@@ -43,7 +43,9 @@ export function facts(status, words) {
     ["field_restarts", status.restarts || null, ""],
     ["field_command", status.command, "code"],
   ];
-  return rows.filter(([, text]) => text !== null && text !== undefined && text !== "").map(([key, text, kind]) => [key, String(text), kind]);
+  return rows
+    .filter(([, text]) => text !== null && text !== undefined && text !== "")
+    .map(([key, text, kind]) => [key, String(text), kind]);
 }
 
 /** Which commands make sense in a state. */

@@ -107,7 +107,8 @@ export function lookup(values, name) {
  * @returns {{text: string, value: string, reason: string}}
  */
 export function show(name, value, { lang = "en", reasons = {} } = {}) {
-  if (!isNumber(value)) return { text: ABSENT, value: "", reason: reasons?.[name] ?? reasons?.[name.split(".").at(-1)] ?? "" };
+  if (!isNumber(value))
+    return { text: ABSENT, value: "", reason: reasons?.[name] ?? reasons?.[name.split(".").at(-1)] ?? "" };
   return { text: (KINDS[name] ?? figure)(value, lang), value: String(value), reason: "" };
 }
 
@@ -124,8 +125,12 @@ const NAMES = { "\n": "⏎", "\t": "⇥", " ": "␣", "": "∅" };
 
 /** A token's text made visible in a sentence: line ends, tabs, lone spaces and control characters get a sign. */
 export function visible(text) {
-  if (Object.hasOwn(NAMES, text)) return NAMES[text];
-  // eslint-disable-next-line no-control-regex -- control characters are what this makes visible
-  const plain = text.replace(/[\n\t]/g, (c) => NAMES[c]).replace(/[\u0000-\u001f\u007f]/g, (c) => String.fromCharCode(0x2400 + (c.charCodeAt(0) & 31)));
-  return plain.replace(/[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => `U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  return Object.hasOwn(NAMES, text) ? NAMES[text] : [...text].map(sign).join("");
+}
+
+function sign(c) {
+  if (c === "\n" || c === "\t") return NAMES[c];
+  const code = c.codePointAt(0);
+  if (code < 32) return String.fromCharCode(0x2400 + code);
+  return code === 127 || /\p{Cf}/u.test(c) ? `U+${code.toString(16).toUpperCase().padStart(4, "0")}` : c;
 }

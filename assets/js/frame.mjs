@@ -33,6 +33,7 @@ export const SIDES = Object.freeze(["standard", "speculative"]);
  *
  * @typedef {object} View
  * @property {?string} run @property {number} seq last frame folded @property {?object} head
+ * @property {number} t          seconds since the run's zero when the last frame was made
  * @property {{standard: SideView, speculative: SideView}} sides
  * @property {?object} speedup @property {?object} verdict @property {?object} theory @property {?object} probe
  * @property {object[]} notes @property {object[]} checks @property {boolean} done
@@ -56,6 +57,7 @@ export function newView(run = null) {
   return {
     run,
     seq: -1,
+    t: 0,
     head: null,
     sides: { standard: newSide(), speculative: newSide() },
     speedup: null,
@@ -99,6 +101,7 @@ export function applyRest(view, frame) {
     if (Array.isArray(frame.head.checks)) view.checks = frame.head.checks;
   }
   if (typeof frame.run === "string") view.run = frame.run;
+  view.t = Math.max(view.t, number(frame.t) ?? 0);
   for (const key of ["speedup", "verdict", "theory", "probe"]) if (isObject(frame[key])) view[key] = frame[key];
   for (const key of ["notes", "checks"]) if (Array.isArray(frame[key])) view[key] = frame[key];
   if (frame.done === true) view.done = true;

@@ -4,12 +4,18 @@
  */
 
 const set = (text) => new Set(text.split(" "));
-const PYTHON = set("and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case None True False self");
+const PYTHON = set(
+  "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case None True False self",
+);
 const CURLY = set(
   "abstract as async await bool boolean break byte case catch char class const continue debugger default defer delete do double else enum export extends extern false final finally float fn for from func function go goto if impl implements import in instanceof int interface let long loop map match mod mut namespace new nil null nullptr of override package private protected pub public return self short signed sizeof static string struct super switch template this throw throws trait true try type typeof undefined union unsigned use using var virtual void volatile where while yield",
 );
-const SHELL = set("case do done elif else esac export fi for function if in local return set then unset until while echo cd sudo");
-const SQL = set("add all alter and as asc between by case create delete desc distinct drop else end exists from full group having in inner insert into is join key left like limit not null on or order outer primary references right select set table then union unique update values view when where with");
+const SHELL = set(
+  "case do done elif else esac export fi for function if in local return set then unset until while echo cd sudo",
+);
+const SQL = set(
+  "add all alter and as asc between by case create delete desc distinct drop else end exists from full group having in inner insert into is join key left like limit not null on or order outer primary references right select set table then union unique update values view when where with",
+);
 const DATA = set("true false null yes no");
 
 const FAMILIES = {
@@ -24,7 +30,8 @@ const FAMILIES = {
 };
 const NAMES = {
   python: "py python python3 py3 pyi",
-  curly: "js javascript jsx mjs ts typescript tsx java c cpp c++ h hpp cs csharp c# go golang rust rs kotlin kt swift scala php dart",
+  curly:
+    "js javascript jsx mjs ts typescript tsx java c cpp c++ h hpp cs csharp c# go golang rust rs kotlin kt swift scala php dart",
   shell: "sh bash zsh shell console dockerfile makefile",
   sql: "sql postgresql mysql sqlite",
   data: "yaml yml toml ini properties",
@@ -32,11 +39,14 @@ const NAMES = {
   css: "css scss less",
   markup: "html xml svg vue",
 };
-const FAMILY_OF = new Map(Object.entries(NAMES).flatMap(([family, names]) => names.split(" ").map((name) => [name, family])));
+const FAMILY_OF = new Map(
+  Object.entries(NAMES).flatMap(([family, names]) => names.split(" ").map((name) => [name, family])),
+);
 
 /** Lines longer than this are shown plain: colour is no help there, and the cost would be. */
 const LONGEST = 2000;
-const PIECE = /("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(\b0x[\da-fA-F]+\b|\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?\b)|([\p{L}_$][\p{L}\p{N}_$]*)/uy;
+const PIECE =
+  /("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(\b0x[\da-fA-F]+\b|\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?\b)|([\p{L}_$][\p{L}\p{N}_$]*)/uy;
 
 /**
  * @typedef {{kind: ""|"word"|"text"|"number"|"note"|"call", text: string}} Piece
@@ -97,9 +107,11 @@ export function highlight(line, language, state = null) {
 
 /** The start of something that may go over the line's end: a block comment, a long string. */
 function opening(family, line, i) {
-  if (family.block && line.startsWith(family.block[0], i)) return { kind: "note", text: family.block[0], state: family.block[1] };
+  if (family.block && line.startsWith(family.block[0], i))
+    return { kind: "note", text: family.block[0], state: family.block[1] };
   if (family.triple)
-    for (const quote of ['"""', "'''"]) if (line.startsWith(quote, i)) return { kind: "text", text: quote, state: quote };
+    for (const quote of ['"""', "'''"])
+      if (line.startsWith(quote, i)) return { kind: "text", text: quote, state: quote };
   if (family.tick && line[i] === "`") return { kind: "text", text: "`", state: "`" };
   return null;
 }

@@ -61,33 +61,32 @@ export function createMarkdown() {
 
   function textLine(line) {
     const block = last();
-    let match;
-    if (line.trim() === "") {
-      if (block?.open) close();
-    } else if ((match = FENCE.exec(line))) {
-      openBlock({ type: "code", language: match[3], lines: [] });
-      fence = match[2];
-      indent = match[1].length;
-    } else if ((match = HEADING.exec(line))) {
-      openBlock({ type: "heading", level: match[1].length }).source = match[2] ?? "";
+    const grows = block?.open === true;
+    const fenced = FENCE.exec(line);
+    const heading = HEADING.exec(line);
+    const item = ITEM.exec(line);
+    if (line.trim() === "") close();
+    else if (fenced) {
+      openBlock({ type: "code", language: fenced[3], lines: [] });
+      fence = fenced[2];
+      indent = fenced[1].length;
+    } else if (heading) {
+      openBlock({ type: "heading", level: heading[1].length }).source = heading[2] ?? "";
       close();
     } else if (RULE.test(line)) {
       openBlock({ type: "rule" });
       close();
     } else if (/^ {0,3}>/.test(line)) {
       const text = line.replace(/^ {0,3}> ?/, "");
-      if (block?.open && block.type === "quote") block.source += `\n${text}`;
+      if (grows && block.type === "quote") block.source += `\n${text}`;
       else openBlock({ type: "quote" }).source = text;
-    } else if ((match = ITEM.exec(line)) && !(block?.open && block.type === "paragraph" && /^\d/.test(match[2]) && !/^1[.)]/.test(match[2]))) {
-      const marker = /\d/.test(match[2]) ? match[2].replace(")", ".") : "•";
-      openBlock({ type: "item", level: Math.min(8, Math.floor(match[1].replaceAll("\t", "    ").length / 2)), marker }).source = match[3] ?? "";
-    } else if (block?.open && block.type === "table") {
-      block.source += `\n${line}`;
-    } else if (block?.open && block.type === "paragraph" && !block.source.includes("\n") && block.source.includes("|") && line.includes("-") && DIVIDER.test(line)) {
-      block.type = "table";
-    } else if (block?.open && ["paragraph", "item", "quote"].includes(block.type)) {
-      block.source += `\n${block.type === "item" ? line.trimStart() : line}`;
-    } else openBlock({ type: "paragraph" }).source = line;
+    } else if (item && !(grows && block.type === "paragraph" && /^(?!1[.)])\d/.test(item[2]))) {
+      const marker = /\d/.test(item[2]) ? item[2].replace(")", ".") : "•";
+      const level = Math.min(8, Math.floor(item[1].replaceAll("\t", "    ").length / 2));
+      openBlock({ type: "item", level, marker }).source = item[3] ?? "";
+    } else if (grows && block.type === "paragraph" && beginsTable(block.source, line)) block.type = "table";
+    else if (grows) block.source += `\n${block.type === "item" ? line.trimStart() : line}`;
+    else openBlock({ type: "paragraph" }).source = line;
   }
 
   /**
@@ -109,7 +108,12 @@ export function createMarkdown() {
   /** Shows the unfinished line as what it seems to be, in a way that can be taken back. */
   function tentative() {
     const block = last();
-    memory = { length: blocks.length, fence, indent, block: block ? { ...block, ...(block.lines && { lines: block.lines.length }) } : null };
+    memory = {
+      length: blocks.length,
+      fence,
+      indent,
+      block: block ? { ...block, ...(block.lines && { lines: block.lines.length }) } : null,
+    };
     if (tail !== "") {
       if (fence !== null) {
         if (!/^\s*(?:`+|~+)\s*$/.test(tail)) codeLine(tail);
@@ -154,8 +158,15 @@ function settle(block) {
   } else if (block.type !== "rule") block.inline = inline(block.source, block.open);
 }
 
+const beginsTable = (head, line) =>
+  !head.includes("\n") && head.includes("|") && line.includes("-") && DIVIDER.test(line);
+
 const cells = (line) =>
-  line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+  line
+    .trim()
+    .replace(/^\||\|$/g, "")
+    .split("|")
+    .map((cell) => cell.trim());
 
 const LINK = /!?\[([^[\]\n]{0,500})\]\(([^()\s]{1,2000})\)/y;
 const BARE = /https?:\/\/[^\s<>"'`*|\\^{}[\]()]{1,2000}[^\s<>"'`*|\\^{}[\]().,;:!?]/y;
@@ -236,7 +247,8 @@ export function inline(source, open = false) {
 function closingTicks(source, from, length) {
   const run = /`+/g;
   run.lastIndex = from;
-  for (let found = run.exec(source); found; found = run.exec(source)) if (found[0].length === length) return found.index;
+  for (let found = run.exec(source); found; found = run.exec(source))
+    if (found[0].length === length) return found.index;
   return -1;
 }
 

@@ -22,4 +22,20 @@
  * Keys: Ctrl+Enter clicks `#sd-run button, button#sd-run`; Esc clicks `#sd-stop button, button#sd-stop`.
  * Fired to Python with trigger(name): "finished" {run} once after a live run's last frame, if a listener is bound.
  */
-export function mount() {}
+import { createPage } from "./dom/page.mjs";
+
+/** Called by mount.js with what gr.HTML gives to a component's script. */
+export function mount({ element, props, watch, trigger }) {
+  const root = element.querySelector('[data-role="race"]');
+  if (root === null) return;
+  const page = createPage(root, (name, data) => trigger?.(name, data));
+  const read = () => {
+    try {
+      page.take(JSON.parse(props.value || "{}"));
+    } catch (error) {
+      console.error("specdemo: unreadable value", error);
+    }
+  };
+  read();
+  watch("value", read);
+}

@@ -174,8 +174,9 @@ export function createPlayer() {
     get speed() {
       return speed;
     },
-    get lastSeq() {
-      return seq;
+    /** What is known of the run before anything is handed on. */
+    get head() {
+      return frames.find((frame) => frame.head)?.head ?? null;
     },
   };
 }

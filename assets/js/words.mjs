@@ -89,7 +89,8 @@ const en = {
   verdict_not_comparable: "Not comparable",
   verdict_not_tested: "Not tested",
   verdict_equal: "{n} of {n} tokens equal",
-  recheck: "Given the speculative text, the standard engine would have chosen the same token at {share} of {n} positions",
+  recheck:
+    "Given the speculative text, the standard engine would have chosen the same token at {share} of {n} positions",
   split_head: "Where the texts part: token {position} (counted from 1)",
   split_gap: "Gap between the two candidates: {gap} nats under the standard engine; near tie up to {tolerance}",
   split_no_gap: "The gap between the two candidates is not known",

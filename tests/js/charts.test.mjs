@@ -11,13 +11,31 @@ const step = (first, tokens, at) => ({ first, tokens, at, drafted: null, accepte
 /** Standard: 1 token each 0.1 s from second 10; speculative: 4 each 0.1 s from second 20. */
 function example() {
   const view = newView();
-  Object.assign(view.sides.standard, { start: 10, steps: Array.from({ length: 8 }, (_, i) => step(i, 1, 10.1 + i / 10)), end: {} });
-  Object.assign(view.sides.speculative, { start: 20, steps: Array.from({ length: 2 }, (_, i) => step(4 * i, 4, 20.1 + i / 10)), end: {} });
+  Object.assign(view.sides.standard, {
+    start: 10,
+    steps: Array.from({ length: 8 }, (_, i) => step(i, 1, 10.1 + i / 10)),
+    end: {},
+  });
+  Object.assign(view.sides.speculative, {
+    start: 20,
+    steps: Array.from({ length: 2 }, (_, i) => step(4 * i, 4, 20.1 + i / 10)),
+    end: {},
+  });
   view.sides.speculative.metrics = {
     steps: 5,
-    acceptance: { drafting_steps: 4, per_position: [0.9, 0.5, 0.25], per_position_conditional: [0.9, 0.55, 0.5], histogram: [1, 0, 2, 1] },
+    acceptance: {
+      drafting_steps: 4,
+      per_position: [0.9, 0.5, 0.25],
+      per_position_conditional: [0.9, 0.55, 0.5],
+      histogram: [1, 0, 2, 1],
+    },
   };
-  view.theory = { textbook_speedup: 1.17, corrected_speedup: 0.82, measured_speedup: 0.83, cause: "Few steps had a draft." };
+  view.theory = {
+    textbook_speedup: 1.17,
+    corrected_speedup: 0.82,
+    measured_speedup: 0.83,
+    cause: "Few steps had a draft.",
+  };
   return view;
 }
 const rects = (chart) => chart.shapes.filter((s) => s.tag === "rect");
@@ -32,12 +50,20 @@ test("nothing is drawn and the reason is said while there is no data", () => {
 });
 
 test("growth counts tokens after each step from the side's own start", () => {
-  assert.deepEqual(growth(example().sides.speculative).map(([t, n]) => [Math.round(t * 10) / 10, n]), [[0.1, 4], [0.2, 8]]);
+  assert.deepEqual(
+    growth(example().sides.speculative).map(([t, n]) => [Math.round(t * 10) / 10, n]),
+    [
+      [0.1, 4],
+      [0.2, 8],
+    ],
+  );
 });
 
 test("both lines share their axes, so the faster side is the steeper one", () => {
   const chart = CHARTS.progress(example(), how);
-  const [standard, speculative] = chart.shapes.filter((s) => s.tag === "polyline").map((s) => s.attributes.points.split(" ").map((p) => p.split(",").map(Number)));
+  const [standard, speculative] = chart.shapes
+    .filter((s) => s.tag === "polyline")
+    .map((s) => s.attributes.points.split(" ").map((p) => p.split(",").map(Number)));
   assert.equal(standard.at(-1)[1], speculative.at(-1)[1]); // both wrote 8 tokens
   assert.ok(speculative.at(-1)[0] < standard.at(-1)[0]);
   assert.equal(chart.says.replaceAll("\u202f", " "), "Standard wrote 8 tokens in 800 ms, speculative 8 in 200 ms.");
@@ -48,7 +74,10 @@ test("acceptance by position: one bar a position, as high as its share, with a m
   const heights = rects(chart).map((r) => r.attributes.height);
   assert.ok(Math.abs(heights[1] / heights[0] - 5 / 9) < 0.01);
   assert.equal(chart.shapes.filter((s) => s.attributes.class === "sd-mark").length, 3);
-  assert.equal(chart.says, "The first drafted token is accepted in 90.0% of the drafts, the last one (number 3) in 25.0%.");
+  assert.equal(
+    chart.says,
+    "The first drafted token is accepted in 90.0% of the drafts, the last one (number 3) in 25.0%.",
+  );
 });
 
 test("accepted per step: bars for 0 to k, and the steps without a draft apart", () => {
@@ -63,7 +92,10 @@ test("a speedup below 1 is drawn below the line at 1 and said as it is", () => {
   const one = chart.shapes.find((s) => s.attributes.class === "sd-one").attributes.x1;
   const measured = rects(chart).at(-1).attributes;
   assert.ok(measured.x + measured.width < one);
-  assert.equal(chart.says, "Formula with free checking: 1.17×; with this run's step costs: 0.82×; measured: 0.83×. Few steps had a draft.");
+  assert.equal(
+    chart.says,
+    "Formula with free checking: 1.17×; with this run's step costs: 0.82×; measured: 0.83×. Few steps had a draft.",
+  );
 });
 
 test("a theory without numbers gives its cause", () => {
@@ -87,10 +119,16 @@ test("10,000 steps are thinned to what the width can show, first and last kept",
 });
 
 test("no drawing holds NaN, whatever is missing", () => {
-  for (const metrics of [{}, { acceptance: {} }, { acceptance: { per_position: [null], histogram: [0, 0] } }, { acceptance: { histogram: [1] } }]) {
+  for (const metrics of [
+    {},
+    { acceptance: {} },
+    { acceptance: { per_position: [null], histogram: [0, 0] } },
+    { acceptance: { histogram: [1] } },
+  ]) {
     const view = example();
     view.sides.speculative.metrics = metrics;
     view.sides.standard.start = null;
-    for (const draw of Object.values(CHARTS)) assert.ok(!/NaN|undefined|Infinity/.test(JSON.stringify(draw(view, how))));
+    for (const draw of Object.values(CHARTS))
+      assert.ok(!/NaN|undefined|Infinity/.test(JSON.stringify(draw(view, how))));
   }
 });

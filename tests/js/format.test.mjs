@@ -7,20 +7,28 @@ import { LANGUAGES, words } from "../../assets/js/words.mjs";
 const plain = (text) => text.replaceAll("\u202f", " ");
 
 test("a loss is shown as plainly as a win, and what reads 1.00 is neither", () => {
-  assert.deepEqual([2.414, 0.83, 1.004, 0.996, 1.005].map((x) => [f.ratio(x), f.direction(x)]), [
-    ["2.41×", "faster"],
-    ["0.83×", "slower"],
-    ["1.00×", "equal"],
-    ["1.00×", "equal"],
-    ["1.01×", "faster"],
-  ]);
+  assert.deepEqual(
+    [2.414, 0.83, 1.004, 0.996, 1.005].map((x) => [f.ratio(x), f.direction(x)]),
+    [
+      ["2.41×", "faster"],
+      ["0.83×", "slower"],
+      ["1.00×", "equal"],
+      ["1.00×", "equal"],
+      ["1.01×", "faster"],
+    ],
+  );
 });
 
 test("what does not apply is a dash with its reason, never 0 or NaN", () => {
   for (const value of [null, undefined, NaN, Infinity, "3", {}])
-    for (const text of [f.count, f.figure, f.rate, f.duration, f.percent, f.ratio, f.nats]) assert.equal(text(value), "–");
+    for (const text of [f.count, f.figure, f.rate, f.duration, f.percent, f.ratio, f.nats])
+      assert.equal(text(value), "–");
   const reasons = { rate: "nothing was drafted" };
-  assert.deepEqual(f.show("acceptance.rate", null, { reasons }), { text: "–", value: "", reason: "nothing was drafted" });
+  assert.deepEqual(f.show("acceptance.rate", null, { reasons }), {
+    text: "–",
+    value: "",
+    reason: "nothing was drafted",
+  });
   assert.equal(f.direction(null), null);
 });
 
@@ -30,26 +38,47 @@ test("a shown number keeps its raw value beside the rounded text", () => {
 });
 
 test("durations use the unit that keeps three figures", () => {
-  assert.deepEqual([0.00042, 0.0421, 0.4204, 0.9996, 3.237, 12.44, 99.96, 125].map((s) => plain(f.duration(s))), [
-    "0.42 ms", "42.1 ms", "420 ms", "1.00 s", "3.24 s", "12.4 s", "1 min 40 s", "2 min 5 s",
-  ]);
+  assert.deepEqual(
+    [0.00042, 0.0421, 0.4204, 0.9996, 3.237, 12.44, 99.96, 125].map((s) => plain(f.duration(s))),
+    ["0.42 ms", "42.1 ms", "420 ms", "1.00 s", "3.24 s", "12.4 s", "1 min 40 s", "2 min 5 s"],
+  );
   assert.equal(plain(f.duration(3.237, "zh")), "3.24 秒");
 });
 
 test("all and nothing are said only when it is all or nothing", () => {
-  assert.deepEqual([1, 0.9999, 0.8055, 0.0001, 0].map((x) => f.percent(x)), ["100%", "99.9%", "80.6%", "0.1%", "0%"]);
+  assert.deepEqual(
+    [1, 0.9999, 0.8055, 0.0001, 0].map((x) => f.percent(x)),
+    ["100%", "99.9%", "80.6%", "0.1%", "0%"],
+  );
 });
 
 test("rates and counts", () => {
-  assert.deepEqual([f.rate(24.06), f.rate(217.4), f.count(12345), f.figure(4.2222), f.figure(99.96)], ["24.1", "217", "12,345", "4.22", "100"]);
+  assert.deepEqual(
+    [f.rate(24.06), f.rate(217.4), f.count(12345), f.figure(4.2222), f.figure(99.96)],
+    ["24.1", "217", "12,345", "4.22", "100"],
+  );
 });
 
 test("C10: direction comes from the first letter, digits and signs do not decide", () => {
-  assert.deepEqual(["مرحبا print()", "12. שלום", "Use مرحبا", "123 …", ""].map(f.direct), ["rtl", "rtl", "ltr", null, null]);
+  assert.deepEqual(["مرحبا print()", "12. שלום", "Use مرحبا", "123 …", ""].map(f.direct), [
+    "rtl",
+    "rtl",
+    "ltr",
+    null,
+    null,
+  ]);
 });
 
 test("tokens in sentences show their line ends, spaces and control characters", () => {
-  assert.deepEqual(["\n", " ", "", "a\tb", "\u001b[31m", "\u200b", " the"].map(f.visible), ["⏎", "␣", "∅", "a⇥b", "␛[31m", "U+200B", " the"]);
+  assert.deepEqual(["\n", " ", "", "a\tb", "\u001b[31m", "\u200b", " the"].map(f.visible), [
+    "⏎",
+    "␣",
+    "∅",
+    "a⇥b",
+    "␛[31m",
+    "U+200B",
+    " the",
+  ]);
 });
 
 test("both languages have the same keys and the same places to fill in", () => {

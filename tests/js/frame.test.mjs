@@ -7,7 +7,11 @@ import { beginsStep, fold, newView, originOf, parseFrame } from "../../assets/js
 const golden = JSON.parse(readFileSync(new URL("../golden/frames.json", import.meta.url), "utf8"));
 const copy = () => structuredClone(golden.frames);
 const folded = (frames = copy()) => frames.reduce(fold, newView());
-const token = (n, text, more = {}) => ({ seq: n, t: n / 10, ev: [{ k: "tok", s: "speculative", at: n / 10, x: text, ...more }] });
+const token = (n, text, more = {}) => ({
+  seq: n,
+  t: n / 10,
+  ev: [{ k: "tok", s: "speculative", at: n / 10, x: text, ...more }],
+});
 
 test("the golden frames fold to the golden text, token counts and states of both sides", () => {
   const view = folded();
@@ -22,9 +26,15 @@ test("the golden frames fold to the golden text, token counts and states of both
 
 test("positions run without gaps and each step begins with its first token", () => {
   const { tokens, steps } = folded().sides.speculative;
-  assert.deepEqual(tokens.map((t) => t.first), [...tokens.keys()]);
+  assert.deepEqual(
+    tokens.map((t) => t.first),
+    [...tokens.keys()],
+  );
   const begins = tokens.filter((t) => beginsStep({ steps }, t)).map((t) => t.first);
-  assert.deepEqual(begins, steps.map((s) => s.first));
+  assert.deepEqual(
+    begins,
+    steps.map((s) => s.first),
+  );
 });
 
 test("the exact assignment that follows the end replaces the live one", () => {
@@ -58,10 +68,16 @@ test("numbers keep their contract names; null clears one and absent ones stay", 
 
 test("unknown keys, kinds, sides and broken events are passed over", () => {
   const view = newView();
-  const odd = [{ k: "tok", s: "third", x: "no" }, { k: "later", s: "standard" }, null, 7, { k: "tok", s: "__proto__", x: "no" }];
+  const odd = [
+    { k: "tok", s: "third", x: "no" },
+    { k: "later", s: "standard" },
+    null,
+    7,
+    { k: "tok", s: "__proto__", x: "no" },
+  ];
   fold(view, { seq: 0, t: 0, ev: odd, future: { a: 1 }, m: { third: { x: 1 }, standard: [] }, notes: "none" });
   fold(view, { seq: 1, t: 0 });
-  assert.deepEqual({ ...view, seq: -1 }, newView());
+  assert.deepEqual({ ...view, seq: -1, t: 0 }, newView());
 });
 
 test("a chunk whose tokens cannot be told apart is one piece that knows its count and its mixed origin", () => {
@@ -75,7 +91,10 @@ test("a chunk whose tokens cannot be told apart is one piece that knows its coun
 test("pieces that do not join to the text are not trusted", () => {
   const view = newView();
   fold(view, token(0, "abcd", { n: 2, o: "dt", p: ["ab", "c"] }));
-  assert.deepEqual(view.sides.speculative.tokens.map((t) => t.text), ["abcd"]);
+  assert.deepEqual(
+    view.sides.speculative.tokens.map((t) => t.text),
+    ["abcd"],
+  );
 });
 
 test("text without token counts is shown and claims no position", () => {
@@ -93,7 +112,18 @@ test("reasoning text is kept apart from the answer", () => {
 
 test("log-probabilities stay with their tokens", () => {
   const view = newView();
-  fold(view, token(0, "ab", { n: 2, o: "dt", p: ["a", "b"], lp: [[-0.1, []], [-0.2, [["b", -0.2]]]] }));
+  fold(
+    view,
+    token(0, "ab", {
+      n: 2,
+      o: "dt",
+      p: ["a", "b"],
+      lp: [
+        [-0.1, []],
+        [-0.2, [["b", -0.2]]],
+      ],
+    }),
+  );
   assert.equal(view.sides.speculative.tokens[1].logprob[0], -0.2);
 });
 

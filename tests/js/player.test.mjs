@@ -12,12 +12,24 @@ const tok = (s, at, x) => ({ k: "tok", s, at, n: 1, x, o: "t" });
 const measured = () => [
   { seq: 0, t: 10, head: { mode: "measure" }, ev: [{ k: "start", s: "standard", at: 10 }] },
   { seq: 1, t: 14, ev: [tok("standard", 11, "a"), tok("standard", 14, "b")], m: { standard: { output_tokens: 2 } } },
-  { seq: 2, t: 22, ev: [{ k: "start", s: "speculative", at: 20 }, tok("speculative", 21, "a"), tok("speculative", 22, "b")] },
-  { seq: 3, t: 22, ev: [], m: { speculative: { output_tokens: 2 } }, speedup: { decode: 2 }, verdict: { class: "identical" }, done: true },
+  {
+    seq: 2,
+    t: 22,
+    ev: [{ k: "start", s: "speculative", at: 20 }, tok("speculative", 21, "a"), tok("speculative", 22, "b")],
+  },
+  {
+    seq: 3,
+    t: 22,
+    ev: [],
+    m: { speculative: { output_tokens: 2 } },
+    speedup: { decode: 2 },
+    verdict: { class: "identical" },
+    done: true,
+  },
 ];
 const player = (list, mode = "replay", now = 0) => {
   const p = createPlayer();
-  list.forEach(p.add);
+  for (const frame of list) p.add(frame);
   if (mode !== "live") p.replay(now, mode);
   return p;
 };
@@ -25,7 +37,7 @@ const player = (list, mode = "replay", now = 0) => {
 function follow(p, view, now) {
   const { items, rewound } = p.advance(now);
   const next = rewound ? newView() : view;
-  items.forEach((item) => apply(next, item));
+  for (const item of items) apply(next, item);
   return next;
 }
 const texts = (view) => [view.sides.standard.text, view.sides.speculative.text];
@@ -143,7 +155,7 @@ test("frames that arrive while a replay plays are taken in", () => {
   const list = frames();
   const p = player(list.slice(0, 3));
   let view = follow(p, newView(), 0.05);
-  list.slice(3).forEach(p.add);
+  for (const frame of list.slice(3)) p.add(frame);
   view = follow(p, view, 99);
   assert.equal(view.sides.speculative.text, golden.expect.speculative.text);
 });
