@@ -104,9 +104,14 @@ def load(
     return Loaded(settings, origins)
 
 
+def hosted(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether this process runs in a hosted Space."""
+    return bool((os.environ if environ is None else environ).get("SPACE_ID"))
+
+
 def _hosted(environ: Mapping[str, str]) -> Flat:
     """A hosted Space says where to listen, and whoever opens it is a stranger."""
-    if not environ.get("SPACE_ID"):
+    if not hosted(environ):
         return {}
     port = environ.get("GRADIO_SERVER_PORT", "")
     everywhere = "0.0.0.0"  # noqa: S104 - the Space's own proxy comes from outside the container

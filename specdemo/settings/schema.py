@@ -80,6 +80,7 @@ class Engine(_Group):
     memory_share: float | None = Field(default=None, gt=0, le=1, description="Share of a GPU's memory for each engine.")
     kv_cache_bytes: int | None = Field(default=None, gt=0, description="Key-value cache of each engine (bytes).")
     tensor_parallel: int | None = Field(default=None, gt=0, description="GPUs that one engine is spread over.")
+    seed: int | None = Field(default=None, description="Seed of both engines.")
     enforce_eager: bool | None = Field(
         default=None, description="Run without compiled graphs: quicker start, slower steps."
     )
@@ -123,6 +124,8 @@ class Limits(_Group):
     waiting_runs: int = Field(default=32, gt=0, description="Runs that may wait for the engines; more are refused.")
     kept_runs: int = Field(default=200, gt=0, description="Finished runs kept in memory.")
     kept_s: float = Field(default=3600.0, gt=0, description="How long a finished run is kept in memory (s).")
+    first_token_s: float = Field(default=600.0, gt=0, description="Longest wait for an engine's first token (s).")
+    stall_s: float = Field(default=60.0, gt=0, description="Longest silence of an engine after its first token (s).")
     run_s: float = Field(default=1800.0, gt=0, description="Longest run (s); it is then stopped, with what it has.")
 
 

@@ -1,0 +1,24 @@
+"""Running a command's coroutine so that Ctrl-C and SIGTERM let it clean up, and say so in the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+
+from specdemo.engines.supervisor import ends_on_signals
+
+STOPPED = 130
+"""Exit code of a command that was stopped with Ctrl-C or SIGTERM."""
+
+
+def run_until_stopped(work: Coroutine[None, None, int]) -> int:
+    """The coroutine's own exit code, or 130 when it was stopped before it had one."""
+
+    async def watched() -> int:
+        with ends_on_signals():
+            return await work
+
+    try:
+        return asyncio.run(watched())
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return STOPPED

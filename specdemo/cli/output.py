@@ -1,0 +1,32 @@
+"""What a command writes: results to stdout, everything else to stderr; strict JSON when asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+from specdemo.errors import SpecDemoError
+
+
+def stdout() -> Console:
+    """For results. Wide when it is not a terminal, so that no number is folded away."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def stderr() -> Console:
+    """For progress and errors."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+
+
+def print_json(document: Any) -> None:
+    """One strict JSON document: no NaN, and ASCII, so that no terminal's encoding can break it."""
+    sys.stdout.write(json.dumps(document, allow_nan=False, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def error_document(error: SpecDemoError) -> dict[str, Any]:
+    """What ``--json`` prints when there is no result."""
+    return {"schema": 1, "error": {"kind": error.kind, "message": str(error)}}
