@@ -52,7 +52,7 @@ def of_outcome(outcome: Outcome) -> Provenance:
     if spec is None and outcome.side is Side.STANDARD:
         return _all_target(chunks)
     if spec is None:
-        if outcome.finished is None:
+        if outcome.state == "running":
             reason = "Assigned from chunk sizes while the stream runs."
         else:
             reason = "The engine sent no numbers per step: assigned from chunk sizes."
