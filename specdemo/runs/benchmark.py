@@ -254,7 +254,8 @@ class Benchmark:
             await self._going.wait()
             if self._stopped.is_set():
                 return
-            await self._sender.block(self._arms[block.arm], quad, block, missing, attempt)
+            engine = self._arms["A" if quad.kind == "control" else block.arm]
+            await self._sender.block(engine, quad, block, missing, attempt)
 
     def _disturbed(self, quad: Quad) -> bool:
         for arm in ("A", "B"):
