@@ -6,15 +6,16 @@ Exit codes: 0 done (for race: identical, or no claim applies) · 1 a real differ
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
-import click
 import typer
 
 from specdemo import __version__
 from specdemo.cli.config import config
 from specdemo.cli.flags import with_settings
+from specdemo.cli.loop import STOPPED
 from specdemo.cli.output import error_document, print_json, stderr
 from specdemo.cli.race import race
 from specdemo.cli.serve import serve
@@ -22,8 +23,6 @@ from specdemo.errors import SpecDemoError
 
 COMMANDS: tuple[Callable[..., int | None], ...] = (serve, race, config)
 """Functions of (loaded settings, own flags); the name of the function is the name of the command."""
-
-STOPPED = 130
 
 
 def _version(wanted: bool) -> None:
@@ -40,16 +39,14 @@ def build() -> typer.Typer:
         epilog="Exit codes: 0 done, 1 a real difference, 2 wrong use, 3 an engine failed, 130 stopped with Ctrl-C.",
         no_args_is_help=True,
         add_completion=False,
-        rich_markup_mode="rich",
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,  # its tracebacks print local variables, keys among them
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback()
     def root(
-        version: bool = typer.Option(
-            False, "--version", callback=_version, is_eager=True, help="Print the version."
-        ),
+        version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
     ) -> None:
         pass
 
@@ -62,21 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every error that a user can meet is one sentence on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = build()(args=words, prog_name="specdemo", standalone_mode=False)
+        build()(args=words, prog_name="specdemo")
+    except SystemExit as end:  # typer ends this way, with 2 for wrong use
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except SpecDemoError as error:
         stderr().print(f"specdemo: {error}", markup=False)
         if "--json" in words:
             print_json(error_document(error))
         return error.exit_code
-    except click.exceptions.Abort:
-        return STOPPED
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
         return STOPPED
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing is left to say, and Python must not try at exit either.
-        sys.stderr.close()
+        # Whoever read our output has gone; Python must not try to flush the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return result if isinstance(result, int) else 0
+    return 0

@@ -89,8 +89,8 @@ def _attaches(loaded: Loaded) -> bool:
     return settings.mode == "attached" or (settings.mode == "auto" and given)
 
 
-def with_settings(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The command with the shared flags beside its own; its first argument is the loaded settings.
+def with_settings(command: Callable[..., int | None]) -> Callable[..., None]:
+    """The command with the shared flags beside its own; it gets the loaded settings first and returns its exit code.
 
     ``command.settings_flags``, if there, is a function whose parameters are further flags and whose result is settings
     by dotted name (None: not set); so a command may have flags of its own for settings.
@@ -102,12 +102,14 @@ def with_settings(command: Callable[..., int | None]) -> Callable[..., int | Non
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for group in (own, *reversed(extra)) for p in group]
 
     @functools.wraps(command)
-    def wrapper(**given: Any) -> int | None:
+    def wrapper(**given: Any) -> None:
         flags, config, model = _shared(**{p.name: given.pop(p.name) for p in extra[0]})
         if further is not None:
             more = further(**{p.name: given.pop(p.name) for p in extra[1]})
             flags.update({name: value for name, value in more.items() if value is not None})
-        return command(_load(flags, config, model), **given)
+        code = command(_load(flags, config, model), **given)
+        if code:
+            raise typer.Exit(code)
 
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}

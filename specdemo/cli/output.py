@@ -10,10 +10,12 @@ from rich.console import Console
 
 from specdemo.errors import SpecDemoError
 
+_UNFOLDED = 10_000
+
 
 def stdout() -> Console:
-    """For results. Wide when it is not a terminal, so that no number is folded away."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
+    """For results. Lines are folded in a terminal only: elsewhere a line stays a line."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _UNFOLDED)
 
 
 def stderr() -> Console:

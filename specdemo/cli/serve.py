@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 import typer
 
 from specdemo.cli.loop import run_until_stopped
-from specdemo.cli.output import stderr
-from specdemo.compose import folders, keep_announced, open_deployment
-from specdemo.runs.registry import Bounds, Registry
-from specdemo.settings import Loaded, Settings, hosted
-from specdemo.ui import assets
-from specdemo.ui.recordings import load as load_recordings
-from specdemo.ui.server import build_app, listen
-from specdemo.ui.server import serve as serve_app
-from specdemo.ui.services import Services
+from specdemo.settings import Loaded
 
 
 def _page_flags(
@@ -37,56 +28,10 @@ def serve(loaded: Loaded) -> int:
 
     Other commands of the same user (such as `specdemo race`) use the engines of a running serve: they start at once.
     """
+    # Gradio takes seconds to import, and every other command does without it.
+    from specdemo.cli.page import serve_page  # noqa: PLC0415
+
     return run_until_stopped(serve_page(loaded.settings))
 
 
 serve.settings_flags = _page_flags  # type: ignore[attr-defined]  # read by with_settings
-
-
-async def serve_page(settings: Settings) -> int:
-    """The page and its engines until the task is cancelled. Raises ConfigError if the port is taken."""
-    bound = listen(settings.server.host, settings.server.port)
-    async with AsyncExitStack() as stack:
-        stack.callback(bound.close)
-        deployment = await stack.enter_async_context(
-            open_deployment(settings, reuse=False, autostart=settings.engine.autostart)
-        )
-        if deployment.managed is not None:
-            await stack.enter_async_context(keep_announced(deployment.managed, folders(settings).data))
-        registry = Registry(lambda: deployment.engines, around=deployment.around, bounds=_bounds(settings))
-        stack.push_async_callback(registry.aclose)
-        services = Services(
-            registry=registry,
-            mode=deployment.mode,
-            control=deployment.control,
-            reason=deployment.reason,
-            recordings=load_recordings(assets.folder() / "runs"),
-            public=settings.server.public,
-            max_tokens=settings.limits.max_tokens,
-            kept_s=settings.limits.kept_s,
-        )
-        app = build_app(
-            services,
-            root_path=settings.server.root_path,
-            auth=settings.server.auth.get_secret_value() if settings.server.auth else None,
-            in_space=hosted(),
-        )
-        host, port = bound.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        stderr().print(
-            f"specdemo: http://{shown}:{port}{settings.server.root_path} ({deployment.reason})", markup=False
-        )
-        await serve_app(app, bound)
-    return 0
-
-
-def _bounds(settings: Settings) -> Bounds:
-    limits = settings.limits
-    return Bounds(
-        max_tokens=limits.max_tokens,
-        prompt_chars=limits.prompt_chars,
-        races_at_once=limits.races_at_once,
-        waiting_runs=limits.waiting_runs,
-        kept_runs=limits.kept_runs,
-        kept_s=limits.kept_s,
-    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -109,8 +109,11 @@ def _lines(record: RunRecord, assessment: Assessment) -> Iterator[tuple[str, Tex
     for check in assessment.checks:
         if check.level != "ok":
             yield "comparable?", Text(f"{check.check}: {check.detail}", "red" if check.level == "block" else "yellow")
+    notes: dict[str, list[str]] = {}
     for note in assessment.notes:
-        yield "note", Text(f"{note.side}: {note.message}" if note.side else note.message)
+        notes.setdefault(note.message, []).extend([str(note.side)] if note.side else [])
+    for message, sides in notes.items():
+        yield "note", Text(f"{' and '.join(sides)}: {message}" if sides else message)
     for side in (assessment.standard, assessment.speculative):
         if side.error_message:
             name = "standard" if side is assessment.standard else "speculative"
@@ -157,7 +160,7 @@ def texts(assessment: Assessment) -> RenderableType:
     """Both outputs, one after the other, as plain text."""
     blocks: list[RenderableType] = []
     for name, side in (("standard", assessment.standard), ("speculative", assessment.speculative)):
-        blocks += [Text(f"{name} ({_ending(side)})", "bold"), Padding(Text(shown_text(side)), (0, 0, 1, 2))]
+        blocks += [Text(f"{name} ({_ending(side)})", "bold"), Text(textwrap.indent(shown_text(side), "  ") + "\n")]
     return Group(*blocks)
 
 

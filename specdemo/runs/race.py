@@ -25,7 +25,7 @@ from specdemo.runs.preflight import Ids, Preflight, Refusal, examine
 from specdemo.runs.probe import probe
 from specdemo.runs.request import check_request
 from specdemo.runs.streams import closing
-from specdemo.runs.warmup import Warmth
+from specdemo.runs.warmup import SENTENCE, Warmth
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class _Run:
         self._id = run_id
         self._title = title
         self._zero = around.clock()
-        self._notes: list[tuple[NoteKind, str]] = []
+        self._notes: list[tuple[Side, NoteKind, str]] = []
         self._unfinished = set(SIDES)
         self._ending: tuple[FailureKind, str] = ("cancelled", "Stopped.")
 
@@ -103,7 +103,7 @@ class _Run:
             check_request(plan.prompt)
             before = await examine(plan, self._engines, refuse=around.refuse)
             if before.capped:
-                self._notes.append(("length_capped", before.capped))
+                self._notes += [(side, "length_capped", before.capped) for side in SIDES]
             if plan.warmup:
                 await self._warm_up()
             self._begin(before)
@@ -117,11 +117,12 @@ class _Run:
 
     async def _warm_up(self) -> None:
         measure = self._plan.mode == "measure"
-        done = await self._around.warmth.ensure(
+        warmed = await self._around.warmth.ensure(
             self._engines.values(), self._plan.prompt, clock=self._around.clock, together=not measure, always=measure
         )
-        if done:
-            self._notes.append(("warmup", done))
+        for side in SIDES:
+            if self._engines[side].side in warmed:
+                self._notes.append((side, "warmup", SENTENCE))
 
     def _begin(self, before: Preflight) -> None:
         self._zero = self._around.clock()
@@ -181,8 +182,9 @@ class _Run:
             self._unfinished.discard(side)
         self._log.append(event)
         if isinstance(event, Started):
-            for kind, message in self._notes:
-                self._note(side, kind, message)
+            for noted, kind, message in self._notes:
+                if noted is side:
+                    self._note(side, kind, message)
 
     def _note(self, side: Side, kind: NoteKind, message: str) -> None:
         self._log.append(Noted(side, self._now(), kind, message))

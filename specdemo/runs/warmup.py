@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 
-from specdemo.core.events import Failed
+from specdemo.core.events import Failed, Side
 from specdemo.core.prompt import Message, Prompt, Sampling
 from specdemo.errors import EngineError
 from specdemo.runs.ports import Clock, Engine
@@ -15,6 +15,7 @@ from specdemo.runs.streams import closing
 
 REQUESTS = 2
 TOKENS = 16
+SENTENCE = f"Warm-up, left out of every number: {REQUESTS} requests of up to {TOKENS} tokens."
 
 # A text of its own: warming up with the run's prompt would fill the caches of methods that learn from earlier output.
 _TEXT = "Count from one to twenty, then say which of these numbers are even: one two three four one two three four."
@@ -31,8 +32,8 @@ class Warmth:
 
     async def ensure(
         self, engines: Iterable[Engine], prompt: Prompt, *, clock: Clock, together: bool, always: bool
-    ) -> str | None:
-        """Warm up what is cold (``always``: everything); a sentence about it, or None if nothing was done.
+    ) -> frozenset[Side]:
+        """Warm up what is cold (``always``: everything) and return the sides of the engines that were warmed.
 
         ``together`` warms the engines at the same time. Failures are left to the run itself to report.
         """
@@ -40,7 +41,7 @@ class Warmth:
         keys = [await _key(engine, prompt) for engine in distinct]
         cold = [(engine, key) for engine, key in zip(distinct, keys, strict=True) if always or key not in self._warm]
         if not cold:
-            return None
+            return frozenset()
         if together:
             results = await asyncio.gather(*(_warm(engine, prompt, clock) for engine, _ in cold))
         else:
@@ -48,8 +49,7 @@ class Warmth:
         for (_, key), warmed in zip(cold, results, strict=True):
             if warmed:
                 self._warm.add(key)
-        named = " and ".join(f"the {engine.side} engine" for engine, _ in cold)
-        return f"Warm-up, left out of every number: {REQUESTS} requests of up to {TOKENS} tokens to {named}."
+        return frozenset(engine.side for engine, _ in cold)
 
 
 async def _key(engine: Engine, prompt: Prompt) -> tuple[int, float | None, bool, bool]:
