@@ -1,5 +1,5 @@
 // Runs before Gradio's own scripts: the explicit choice of a language wins over the browser's.
-(function () {
+(() => {
   const asked = new URLSearchParams(window.location.search).get("lang");
   const chosen = { en: "en-US", zh: "zh-CN" }[asked];
   if (!chosen) return;

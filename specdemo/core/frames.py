@@ -2,8 +2,8 @@
 
 :class:`FrameEncoder` is fed events in log order and asked for a frame now and then. Each frame holds what came since
 the last one, with the arrival times of the events, and the numbers that changed. The encoder measures nothing and
-reads no clock: ``now`` is the caller's, in seconds since the run's zero. ``tests/golden/frames.json`` fixes the form for
-both languages.
+reads no clock: ``now`` is the caller's, in seconds since the run's zero. ``tests/golden/frames.json`` fixes the form
+for both languages.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class FrameEncoder:
     A frame without news is None, so that a quiet engine costs nothing. Frames are numbered without gaps from 0.
     """
 
-    def __init__(
-        self, header: RunHeader, *, recorded: Recorded | None = None, run_id: str | None = None
-    ) -> None:
+    def __init__(self, header: RunHeader, *, recorded: Recorded | None = None, run_id: str | None = None) -> None:
         self._header = header
         self._id = run_id or header.id
         self._head: Frame | None = _head(header, recorded)
@@ -273,7 +271,11 @@ def _live_verdict(live: LiveVerdict) -> Frame:
 def _head(header: RunHeader, recorded: Recorded | None) -> Frame:
     prompt = header.plan.prompt
     system = next((m.content for m in prompt.messages if m.role == "system"), "")
-    user = prompt.text if prompt.text is not None else "\n\n".join(m.content for m in prompt.messages if m.role != "system")
+    user = (
+        prompt.text
+        if prompt.text is not None
+        else "\n\n".join(m.content for m in prompt.messages if m.role != "system")
+    )
     sides: Frame = {}
     for side, facts in zip(SIDES, header.facts, strict=True):
         sides[str(side)] = {

@@ -45,10 +45,10 @@ async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refu
     """
     standard, speculative = engines[Side.STANDARD], engines[Side.SPECULATIVE]
     facts_a, ids_a, facts_b, ids_b = await asyncio.gather(
-        _or_none(standard.facts()),
-        _or_none(standard.tokenize(plan.prompt)),
-        _or_none(speculative.facts()),
-        _or_none(speculative.tokenize(plan.prompt)),
+        _or_none(standard.facts),
+        _or_none(lambda: standard.tokenize(plan.prompt)),
+        _or_none(speculative.facts),
+        _or_none(lambda: speculative.tokenize(plan.prompt)),
     )
     if plan.control and facts_b is not None:
         facts_b = replace(facts_b, side=Side.SPECULATIVE)
@@ -60,9 +60,10 @@ async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refu
     return Preflight(facts, ids, found, _room(plan.prompt, facts, ids))
 
 
-async def _or_none(asked: Awaitable[T]) -> T | None:
+async def _or_none(ask: Callable[[], Awaitable[T]]) -> T | None:
+    # Called here and not before: a question that is cancelled before its turn was then never put.
     try:
-        return await asked
+        return await ask()
     except EngineError:
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from specdemo.errors import SetupError
 from specdemo.ui import assets
@@ -19,7 +20,6 @@ class Chip:
 
     name: str
     titles: dict[str, str]
-    hints: dict[str, str]
     prompts: dict[str, tuple[tuple[str, int], ...]]
 
     def next(self, current: str, lang: Lang) -> tuple[str, int]:
@@ -38,22 +38,22 @@ def chips() -> tuple[Chip, ...]:
         found = [_chip(entry) for entry in listed]
     except (KeyError, ValueError) as error:
         raise SetupError("The example prompts (assets/prompts) are damaged; install specdemo again.") from error
-    spoken = [pair for name in ("open_chat", "rag_qa", "summarisation", "templated_output") for pair in _chinese(found, name)]
+    spoken = [
+        pair for name in ("open_chat", "rag_qa", "summarisation", "templated_output") for pair in _chinese(found, name)
+    ]
     if spoken:
         titles = {"en": "Chinese", "zh": "中文"}
-        found.append(Chip(CHINESE, titles, {}, {"en": tuple(spoken), "zh": tuple(spoken)}))
+        found.append(Chip(CHINESE, titles, {"en": tuple(spoken), "zh": tuple(spoken)}))
     return tuple(found)
 
 
-def _chip(entry: dict[str, object]) -> Chip:
+def _chip(entry: dict[str, Any]) -> Chip:
     prompts: dict[str, list[tuple[str, int]]] = {}
     for line in assets.text(f"prompts/{entry['file']}").splitlines():
         if line.strip():
             row = json.loads(line)
             prompts.setdefault(row["language"], []).append((row["prompt"], int(row["max_tokens"])))
-    titles, hints = entry["title"], entry.get("why") or {}
-    assert isinstance(titles, dict) and isinstance(hints, dict)
-    return Chip(str(entry["name"]), titles, hints, {lang: tuple(pairs) for lang, pairs in prompts.items()})
+    return Chip(entry["name"], entry["title"], {lang: tuple(pairs) for lang, pairs in prompts.items()})
 
 
 def _chinese(found: list[Chip], name: str) -> list[tuple[str, int]]:

@@ -57,9 +57,6 @@ class Feed:
         """Whether the last frame is there."""
         return self._ended
 
-    def __len__(self) -> int:
-        return len(self._sent)
-
     async def frames(self, after: int = -1, *, comment_every: float = COMMENT_EVERY) -> AsyncIterator[bytes]:
         """Encoded events after frame number ``after``; a comment when nothing came for ``comment_every`` seconds."""
         index = max(0, after + 1)

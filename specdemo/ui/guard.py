@@ -10,24 +10,23 @@ import binascii
 import hmac
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-CONTENT_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        # Gradio builds component scripts with Function() and inlines its configuration.
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "media-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-    )
-)
+_SOURCES = {
+    "default-src": "'self'",
+    # Gradio builds component scripts with Function() and inlines its configuration.
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "media-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+CONTENT_POLICY = "; ".join(f"{name} {sources}" for name, sources in _SOURCES.items())
 FIXED_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -64,6 +63,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._root and scope["path"] == self._root:
+            # Relative addresses on the page need the slash.
+            await RedirectResponse(self._root + "/", 307)(scope, receive, self._with_headers(send))
+            return
         scope = self._without_root(scope)
         if not self._welcome(scope):
             refusal = PlainTextResponse(
@@ -77,8 +80,8 @@ class Guard:
 
     def _without_root(self, scope: Scope) -> Scope:
         path = scope["path"]
-        if self._root and (path == self._root or path.startswith(self._root + "/")):
-            stripped = path[len(self._root) :] or "/"
+        if self._root and path.startswith(self._root + "/"):
+            stripped = path[len(self._root) :]
             return {**scope, "path": stripped, "raw_path": stripped.encode()}
         return scope
 

@@ -36,10 +36,10 @@ BEST_TOKENS = 3
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form as filled in. ``seed`` and numbers may arrive as None from an emptied field."""
+    """The form as filled in. An emptied field arrives as None, a raw API call may send anything."""
 
-    prompt: str
-    system: str = ""
+    prompt: object
+    system: object = ""
     mode: str = "race"
     max_tokens: float | None = 256
     temperature: float | None = 0.0
@@ -61,9 +61,9 @@ class Form:
         if self.mode not in ("race", "measure"):
             raise UsageError('The mode is "race" or "measure".')
         mode: Literal["race", "measure"] = "measure" if self.mode == "measure" else "race"
-        return RunPlan(prompt=self._prompt(), mode=mode)
+        return RunPlan(prompt=self._prompt(self.prompt), mode=mode)
 
-    def _prompt(self) -> Prompt:
+    def _prompt(self, text: str) -> Prompt:
         sampling = Sampling(
             max_tokens=_whole("Output tokens", self.max_tokens, 256),
             temperature=_number("Temperature", self.temperature, 0.0),
@@ -78,9 +78,9 @@ class Form:
         )
         logprobs = BEST_TOKENS if self.logprobs else None
         if self.plain:
-            return Prompt(text=self.prompt, sampling=sampling, logprobs=logprobs)
+            return Prompt(text=text, sampling=sampling, logprobs=logprobs)
         system = self.system if isinstance(self.system, str) and self.system.strip() else ""
-        return chat(self.prompt, system=system, sampling=sampling, logprobs=logprobs)
+        return chat(text, system=system, sampling=sampling, logprobs=logprobs)
 
 
 def _number(name: str, value: Any, default: float) -> float:
@@ -117,7 +117,9 @@ class Desk:
     def _check_ready(self) -> None:
         services = self._services
         if services.control is None:
-            raise EngineUnavailable(f"No engine is connected, so only recorded runs can be played. {services.reason}".strip())
+            raise EngineUnavailable(
+                f"No engine is connected, so only recorded runs can be played. {services.reason}".strip()
+            )
         waiting = services.unready()
         if waiting and services.mode == "managed":
             first = waiting[0]
@@ -146,7 +148,12 @@ class Desk:
                 # An unchanged line still goes out as a skip: only a yield notices that the visitor has left.
                 yield no, line if line != said else no, no, no
                 said = line
-            yield no, self._last_line(live, lang), gr.update(visible=self._worth_measuring(live)), gr.update(interactive=True)
+            yield (
+                no,
+                self._last_line(live, lang),
+                gr.update(visible=self._worth_measuring(live)),
+                gr.update(interactive=True),
+            )
         finally:
             await self._services.registry.stop(live.id)
 
@@ -165,8 +172,17 @@ class Desk:
         if live.log.header is None:
             return panes.status(say(lang, "status_stopped"), run_id=live.id)
         states = {side.state for side in _sides(live)}
-        key = "status_stopped" if "cancelled" in states else "status_finished" if "finished" in states else "status_failed"
-        links = ((f"?run={live.id}", say(lang, "status_link")), (f"runs/{live.id}/record", say(lang, "status_download")))
+        key = (
+            "status_stopped"
+            if "cancelled" in states
+            else "status_finished"
+            if "finished" in states
+            else "status_failed"
+        )
+        links = (
+            (f"?run={live.id}", say(lang, "status_link")),
+            (f"runs/{live.id}/record", say(lang, "status_download")),
+        )
         return panes.status(say(lang, key), "done", run_id=live.id, links=links)
 
     def _worth_measuring(self, live: LiveRun) -> bool:
@@ -239,8 +255,7 @@ class Desk:
         """For programs: the same frames that the page reads, one JSON text each."""
         live = self._begin_or_tell(form)
         try:
-            feed = self._services.feed(live.id)
-            assert feed is not None
+            feed = self._services.feed_of(live)
             async for chunk in feed.frames(comment_every=TICK):
                 for frame in _bodies(chunk):
                     yield frame

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+from gradio.events import api as gradio_api
 
 from specdemo.ui import assets, panes
 from specdemo.ui.chips import Chip, chips
@@ -22,7 +23,7 @@ RUNS = "runs"
 class _View:
     """The components that the wiring needs."""
 
-    header: panes.Console
+    header: gr.HTML
     chips: list[tuple[gr.Button, Chip]]
     prompt: gr.Textbox
     fields: list[Any]
@@ -31,9 +32,9 @@ class _View:
     clear: gr.Button
     again: gr.Button
     status: gr.HTML
-    arena: panes.Arena
-    engines: panes.Console
-    recordings: panes.Console
+    arena: gr.HTML
+    engines: gr.HTML
+    recordings: gr.HTML
 
     @property
     def shown(self) -> list[Any]:
@@ -47,8 +48,9 @@ def words() -> gr.I18n:
 
 
 def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
-    """The page as Blocks. ``at_once`` is how many visitors may run or wait for the engines; more are queued by Gradio."""
-    with gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False) as demo:
+    """The page as Blocks. ``at_once`` visitors may run or wait for the engines; Gradio queues more."""
+    demo: gr.Blocks = gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False)
+    with demo:
         view = _layout(services, tr)
         _wire(demo, view, Desk(services), at_once)
         _endpoints(Desk(services), at_once)
@@ -57,30 +59,35 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
 
 
 def _layout(services: Services, tr: gr.I18n) -> _View:
-    header = panes.Console(part="header")
+    header = panes.console("header")
     with gr.Row(elem_id="sd-main", equal_height=False):
         with gr.Column(elem_id="sd-form", scale=1, min_width=320):
             buttons = _chips(tr)
             prompt = gr.Textbox(
-                label=tr("prompt"), placeholder=tr("prompt_hint"), lines=6, max_lines=14, elem_id="sd-prompt", autofocus=True
+                label=tr("prompt"),
+                placeholder=tr("prompt_hint"),
+                lines=5,
+                max_lines=12,
+                elem_id="sd-prompt",
+                autofocus=True,
             )
-            mode = gr.Radio(
-                [(tr("mode_race"), "race"), (tr("mode_measure"), "measure")],
-                value="race", label=tr("mode"), info=tr("mode_info"), elem_id="sd-mode",
-            )  # fmt: skip
             with gr.Row(elem_id="sd-buttons"):
                 run = gr.Button(tr("run"), variant="primary", elem_id="sd-run", min_width=110)
                 stop = gr.Button(tr("stop"), variant="stop", elem_id="sd-stop", min_width=70)
                 clear = gr.Button(tr("clear"), elem_id="sd-clear", min_width=70)
             status = gr.HTML("", elem_id="sd-status", apply_default_css=False)
-            again = gr.Button(tr("measure_again"), visible=False, elem_id="sd-again", size="sm")
+            again = gr.Button(tr("measure_again"), visible=False, elem_id="sd-again")
+            mode = gr.Radio(
+                [(tr("mode_race"), "race"), (tr("mode_measure"), "measure")],
+                value="race", label=tr("mode"), info=tr("mode_info"), elem_id="sd-mode",
+            )  # fmt: skip
             fields = [prompt, *_settings(services, tr, mode)]
         with gr.Column(elem_id="sd-stage", scale=3, min_width=320):
-            arena = panes.Arena()
+            arena = panes.arena()
     with gr.Accordion(tr("recordings"), open=services.mode == "replay", elem_id="sd-recordings-box"):
-        recordings = panes.Console(part="recordings")
+        recordings = panes.console("recordings")
     with gr.Accordion(tr("engines"), open=services.mode == "managed", elem_id="sd-engines-box"):
-        engines = panes.Console(part="engines")
+        engines = panes.console("engines")
     with gr.Accordion(tr("about"), open=False, elem_id="sd-about"):
         gr.Markdown(tr("about_text"))
     return _View(header, buttons, prompt, fields, run, stop, clear, again, status, arena, engines, recordings)
@@ -102,7 +109,9 @@ def _settings(services: Services, tr: gr.I18n, mode: gr.Radio) -> list[Any]:
         0, 2, value=0, step=0.05, label=tr("temperature"), info=tr("temperature_info"), elem_id="sd-temperature"
     )
     with gr.Accordion(tr("sampling"), open=False, elem_id="sd-sampling"):
-        system = gr.Textbox(label=tr("system"), placeholder=tr("system_hint"), lines=2, max_lines=6, elem_id="sd-system")
+        system = gr.Textbox(
+            label=tr("system"), placeholder=tr("system_hint"), lines=2, max_lines=6, elem_id="sd-system"
+        )
         with gr.Row():
             top_p = gr.Number(1.0, label=tr("top_p"), minimum=0, maximum=1, step=0.05, min_width=120)
             top_k = gr.Number(0, label=tr("top_k"), minimum=0, precision=0, min_width=120)
@@ -222,8 +231,8 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             yield frame
 
     limits: dict[str, Any] = {"concurrency_limit": at_once, "concurrency_id": RUNS}
-    gr.api(race, api_name="race", **limits)
-    gr.api(race_stream, api_name="race_stream", **limits)
+    gradio_api(race, api_name="race", **limits)
+    gradio_api(race_stream, api_name="race_stream", **limits)
 
 
 def _form(

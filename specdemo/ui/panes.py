@@ -12,39 +12,27 @@ from specdemo.ui import assets
 from specdemo.ui.i18n import Lang
 
 
-class _Fixed(gr.HTML):
-    """Static markup; everything that moves is done by its script, so that updates never rebuild it.
-
-    Gradio builds a component anew from its keywords when a handler updates it, so all are passed on.
-    """
-
-    def __init__(self, value: Any = "", *, template: str, script: str, **more: Any) -> None:
-        fixed = {
-            "html_template": assets.text(f"html/{template}"),
-            "js_on_load": assets.text(f"js/{script}"),
-            "css_template": "",
-            "apply_default_css": False,
-        }
-        super().__init__(value, **{**more, **fixed})
-
-    def api_info(self) -> dict[str, Any]:
-        return {"type": "string"}
-
-
-class Arena(_Fixed):
+def arena() -> gr.HTML:
     """The race view. Its value says which run to show; the text itself comes beside Gradio (``docs/frames.md``)."""
-
-    def __init__(self, value: Any = "", **more: Any) -> None:
-        super().__init__(value, template="race.html", script="mount.js", **{"elem_id": "sd-arena", **more})
+    return _fixed("race", "mount", "sd-arena")
 
 
-class Console(_Fixed):
+def console(part: str) -> gr.HTML:
     """Header, engine panel or gallery. Events: ``command`` {side, action}, ``open`` {run}."""
+    return _fixed(part, "console_mount", f"sd-{part}")
 
-    def __init__(self, value: Any = "", *, part: str = "header", **more: Any) -> None:
-        super().__init__(
-            value, template=f"{part}.html", script="console_mount.js", **{"elem_id": f"sd-{part}", **more}
-        )
+
+def _fixed(template: str, script: str, elem_id: str) -> gr.HTML:
+    # Static markup; everything that moves is done by its script, so that updates never rebuild it. No subclass:
+    # Gradio writes a stub file beside the module of each component class.
+    return gr.HTML(
+        "",
+        html_template=assets.text(f"html/{template}.html"),
+        js_on_load=assets.text(f"js/{script}.js"),
+        css_template="",
+        apply_default_css=False,
+        elem_id=elem_id,
+    )
 
 
 def shown(run_id: str | None, lang: Lang, *, replay: bool = False, loop: bool = False, nonce: str = "") -> str:
@@ -62,7 +50,8 @@ def shown(run_id: str | None, lang: Lang, *, replay: bool = False, loop: bool = 
 def status(text: str, kind: str = "info", *, run_id: str | None = None, links: tuple[tuple[str, str], ...] = ()) -> str:
     """The line beside the Run button as markup: ``text`` is escaped; ``links`` are (address, words)."""
     anchors = "".join(
-        f' <a href="{html.escape(address, quote=True)}" target="_top">{html.escape(words)}</a>' for address, words in links
+        f' <a href="{html.escape(address, quote=True)}" target="_top">{html.escape(words)}</a>'
+        for address, words in links
     )
     run = f' data-run="{html.escape(run_id, quote=True)}"' if run_id else ""
     role = "alert" if kind == "error" else "status"

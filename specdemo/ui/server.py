@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import gradio as gr
 import uvicorn
@@ -72,7 +72,7 @@ def build_app(
 
 def _calm(demo: gr.Blocks) -> None:
     # Gradio's queue looks for work a thousand times a second, about 6 % of a core at rest. Fifty times are enough.
-    queue = demo._queue
+    queue = demo._queue  # noqa: SLF001 - there is no public setting
     if hasattr(queue, "sleep_when_free"):
         queue.sleep_when_free = 0.02
     if hasattr(queue, "progress_update_sleep_when_free"):
@@ -98,8 +98,9 @@ def listen(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """uvicorn that leaves signals to its caller, who has engines to stop as well."""
 
-    def install_signal_handlers(self) -> None:
-        return
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 async def serve(app: ASGIApp, bound: socket.socket, *, stop: asyncio.Event | None = None) -> None:

@@ -43,16 +43,14 @@ class Services:
     def feed(self, run_id: str) -> Feed | None:
         """The frames of a live, finished or recorded run; None when it is unknown or forgotten."""
         recording = self.recordings.get(run_id)
-        live = None if recording else self.registry.get(run_id)
-        if recording is None and live is None:
-            return None
-        known = self.feeds.get(run_id)
-        if known is not None:
-            return known
         if recording is not None:
-            return self.feeds.put(run_id, Feed(recording.frames()))
-        assert live is not None
-        return self.feeds.put(run_id, Feed.live(live))
+            return self.feeds.get(run_id) or self.feeds.put(run_id, Feed(recording.frames()))
+        live = self.registry.get(run_id)
+        return self.feed_of(live) if live is not None else None
+
+    def feed_of(self, live: LiveRun) -> Feed:
+        """The frames of a run of the registry."""
+        return self.feeds.get(live.id) or self.feeds.put(live.id, Feed.live(live))
 
     def record(self, run_id: str) -> RunRecord | None:
         """The whole run so far; None when it is unknown or has not begun."""

@@ -52,7 +52,9 @@ function mountEngines({ part, trigger, root, words }) {
   const cards = [...part.querySelectorAll("[data-engine]")];
   for (const card of cards) {
     for (const button of card.querySelectorAll("[data-command]")) {
-      button.addEventListener("click", () => trigger("command", { side: card.dataset.engine, action: button.dataset.command }));
+      button.addEventListener("click", () =>
+        trigger("command", { side: card.dataset.engine, action: button.dataset.command }),
+      );
     }
   }
   watch(root, (answer) => {
@@ -113,7 +115,8 @@ async function mountRecordings({ part, trigger, root, words }) {
     const item = card.content.cloneNode(true);
     const button = item.querySelector("[data-open]");
     button.dataset.open = recording.id;
-    for (const name of ["prompt", "how"]) item.querySelector(`[data-field="${name}"]`).textContent = recording[name] ?? "";
+    for (const name of ["prompt", "how"])
+      item.querySelector(`[data-field="${name}"]`).textContent = recording[name] ?? "";
     item.querySelector('[data-field="title"]').textContent = recording.title?.[words.lang] ?? recording.title?.en ?? "";
     const speed = item.querySelector('[data-field="speedup"]');
     if (typeof recording.speedup === "number") {

@@ -101,7 +101,8 @@ def test_exact_provenance_corrects_a_cut_last_burst() -> None:
     live = "".join(e["o"] for frame in frames for e in frame["ev"] if e["k"] == "tok" and e["s"] == "speculative")
     assert prov["s"] == "speculative"
     assert len(prov["o"]) == len(live)
-    assert prov["o"].endswith("dd") and live.endswith("dt")
+    assert prov["o"].endswith("dd")
+    assert live.endswith("dt")
 
 
 def test_no_draft_without_speculation() -> None:

@@ -98,8 +98,10 @@ class ScriptedEngine:
 class Control:
     """An EngineControl whose states are set by the test; commands are written down."""
 
-    def __init__(self, state: EngineState = EngineState.READY, *, eta_s: float | None = None, managed: bool = True) -> None:
-        self.states = {side: state for side in Side}
+    def __init__(
+        self, state: EngineState = EngineState.READY, *, eta_s: float | None = None, managed: bool = True
+    ) -> None:
+        self.states = dict.fromkeys(Side, state)
         self.eta_s = eta_s
         self.managed = managed
         self.commands: list[tuple[str, Side]] = []
@@ -145,7 +147,9 @@ class World:
     control: Control
 
 
-def world(*, pause: float = 0.0, gate: asyncio.Event | None = None, control: Control | None = None, **more: object) -> World:
+def world(
+    *, pause: float = 0.0, gate: asyncio.Event | None = None, control: Control | None = None, **more: object
+) -> World:
     """A ready pair, and services that know it. ``more`` goes to Services."""
     engines = {side: ScriptedEngine(side, bursts(side), pause=pause, gate=gate) for side in Side}
     registry = Registry(lambda: engines, bounds=Bounds(max_tokens=2048, prompt_chars=32_000))

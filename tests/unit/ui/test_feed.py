@@ -40,11 +40,13 @@ async def test_every_viewer_gets_all_frames_once() -> None:
     place = world(pause=0.001)
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
     feed = place.services.feed(live.id)
-    assert feed is not None and place.services.feed(live.id) is feed
+    assert feed is not None
+    assert place.services.feed(live.id) is feed
     early = await collect(feed)
     late = await collect(feed)
     assert [frame["seq"] for frame in early] == list(range(len(early)))
-    assert early == late and early[-1]["done"] is True
+    assert early == late
+    assert early[-1]["done"] is True
     assert early[:3] + await collect(feed, after=2) == early
     whole = "".join(text for _, text in WORDS)
     assert text_of(early, "standard") == text_of(early, "speculative") == whole
@@ -88,7 +90,8 @@ async def test_stopped_run_ends_the_stream() -> None:
     frames = await reading
     ends = {e["s"]: e["state"] for frame in frames for e in frame["ev"] if e["k"] == "end"}
     assert ends == {"standard": "cancelled", "speculative": "cancelled"}
-    assert text_of(frames, "standard") and frames[-1]["done"]
+    assert text_of(frames, "standard")
+    assert frames[-1]["done"]
 
 
 async def test_refused_run_says_why() -> None:
@@ -100,7 +103,8 @@ async def test_refused_run_says_why() -> None:
     feed = place.services.feed(live.id)
     assert feed is not None
     [frame] = await collect(feed)
-    assert frame["done"] and "tokens" in frame["notes"][0]["message"]
+    assert frame["done"]
+    assert "tokens" in frame["notes"][0]["message"]
 
 
 async def _too_many() -> tuple[int, ...]:
@@ -122,4 +126,5 @@ async def test_finished_feeds_make_room() -> None:
     done = [Feed([{"seq": 0}]) for _ in range(3)]
     for number, feed in enumerate(done):
         feeds.put(str(number), feed)
-    assert feeds.get("0") is None and feeds.get("2") is done[2]
+    assert feeds.get("0") is None
+    assert feeds.get("2") is done[2]

@@ -35,13 +35,16 @@ def test_form_becomes_a_plan() -> None:
 def test_emptied_fields_fall_back() -> None:
     """A number field that a visitor emptied counts as its default, not as a fault."""
     plan = Form("hi", max_tokens=None, temperature=None, top_p=None, seed=None).plan()
-    assert plan.prompt.greedy and plan.prompt.sampling.max_tokens == 256 and plan.prompt.sampling.seed is None
+    assert plan.prompt.greedy
+    assert plan.prompt.sampling.max_tokens == 256
+    assert plan.prompt.sampling.seed is None
 
 
 def test_plain_completion_has_no_turns() -> None:
     """A base model without chat template (A29) gets the text as it stands."""
     plan = Form("once upon", "ignored", plain=True).plan()
-    assert plan.prompt.text == "once upon" and not plan.prompt.messages
+    assert plan.prompt.text == "once upon"
+    assert not plan.prompt.messages
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t", "\u3000\u00a0"])
@@ -71,11 +74,14 @@ async def test_run_shows_itself_and_its_end() -> None:
     updates = await _all(Desk(place.services).run(Form("go"), "en"))
     first, last = updates[0], updates[-1]
     run_id = json.loads(first[0])["run"]
-    assert first[3]["interactive"] is False and last[3]["interactive"] is True
-    assert f"?run={run_id}" in last[1] and "Finished" in last[1]
+    assert first[3]["interactive"] is False
+    assert last[3]["interactive"] is True
+    assert f"?run={run_id}" in last[1]
+    assert "Finished" in last[1]
     assert last[2]["visible"] is True
     live = place.services.live(run_id)
-    assert live is not None and live.ended_at is not None
+    assert live is not None
+    assert live.ended_at is not None
 
 
 async def test_leaving_stops_both_engines() -> None:
@@ -126,7 +132,8 @@ async def test_one_failing_side_leaves_the_other() -> None:
     record = place.services.record(json.loads(updates[0][0])["run"])
     assert record is not None
     text = "".join(e.text for e in record.events if getattr(e, "text", "") and e.side is Side.SPECULATIVE)
-    assert text == WHOLE and "Finished" in updates[-1][1]
+    assert text == WHOLE
+    assert "Finished" in updates[-1][1]
     assert updates[-1][2]["visible"] is False
 
 
@@ -134,7 +141,8 @@ async def test_errors_are_markup_safe() -> None:
     """A sentence with markup in it stays text on the page (C06)."""
     place = world(control=Control(EngineState.DEAD))
     [update] = await _all(Desk(place.services).run(Form("<img src=x onerror=alert(1)>" * 2000), "en"))
-    assert 'role="alert"' in update[1] and "<img" not in update[1]
+    assert 'role="alert"' in update[1]
+    assert "<img" not in update[1]
 
 
 async def test_loading_engines_refuse_with_the_time_left() -> None:
@@ -145,11 +153,12 @@ async def test_loading_engines_refuse_with_the_time_left() -> None:
     assert not place.engines[Side.STANDARD].asked
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "no longer kept"), ("zh", "不在服务器上")])
+@pytest.mark.parametrize("lang, words", [("en", "no longer kept"), ("zh", "不在服务器上")])
 def test_forgotten_run_is_said(lang: Any, words: str) -> None:
     """A link to a run that is gone says so in the visitor's language."""
     arena, line, _, _ = Desk(world().services).opened("nothing", lang)
-    assert json.loads(arena)["run"] is None and words in line
+    assert json.loads(arena)["run"] is None
+    assert words in line
 
 
 async def test_reload_finds_the_run() -> None:
@@ -159,13 +168,15 @@ async def test_reload_finds_the_run() -> None:
     updates = await _all(desk.run(Form("go"), "en"))
     run_id = json.loads(updates[0][0])["run"]
     arena, line, _, _ = desk.opened(run_id, "en")
-    assert json.loads(arena)["run"] == run_id and "Finished" in line
+    assert json.loads(arena)["run"] == run_id
+    assert "Finished" in line
 
 
 async def test_api_race_follows_the_contract() -> None:
     """The program's endpoint returns the document of ``race --json``, both texts included."""
     document = await Desk(world(pause=0.001).services).race(Form("go"))
-    assert document["schema"] == 1 and document["verdict"]["class"] == "identical"
+    assert document["schema"] == 1
+    assert document["verdict"]["class"] == "identical"
     assert document["sides"]["standard"]["text"] == document["sides"]["speculative"]["text"] == WHOLE
 
 
@@ -187,13 +198,14 @@ async def test_commands_are_refused_in_public() -> None:
     """Strangers cannot start or stop engines, whatever their page sends; the refusal is the server's."""
     place = world(public=True)
     line = await Desk(place.services).command("standard", "stop", "en")
-    assert place.control.commands == [] and 'role="alert"' in line
+    assert place.control.commands == []
+    assert 'role="alert"' in line
     place = world()
     await Desk(place.services).command("speculative", "restart", "en")
     assert place.control.commands == [("restart", Side.SPECULATIVE)]
 
 
-@pytest.mark.parametrize(("side", "action"), [("both", "stop"), ("standard", "format"), ("", "")])
+@pytest.mark.parametrize("side, action", [("both", "stop"), ("standard", "format"), ("", "")])
 async def test_unknown_commands_are_refused(side: str, action: str) -> None:
     """Only the two sides and the three commands exist."""
     place = world()
