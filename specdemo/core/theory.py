@@ -18,19 +18,17 @@ All of it comes from the same run: an explanation and a consistency check, not a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from math import log
 from statistics import median
 
+from specdemo.core.cause import cause
 from specdemo.core.events import Tokens
 from specdemo.core.gtest import p_value
 from specdemo.core.outcome import Outcome
 from specdemo.core.results import SideMetrics, Theory
 
 REJECTED_BELOW = 0.01
-CLOSE = 0.05
-"""A prediction within 5 % of the measurement needs no cause."""
+"""A run this unlikely under one fixed acceptance chance rejects it."""
 
 _WAITING = "The prediction needs the engine's numbers per step."
 
@@ -68,7 +66,7 @@ def theory(
     textbook = expected / (k * c + 1.0) if expected is not None and c is not None else None
     corrected = corrected_speedup(per, coverage, undrafted, drafted)
     p = p_value(per_step, a) if a is not None else None
-    found = _Factors(expected, 1.0 + spec.accepted / spec.steps, per, coverage, undrafted, drafted, textbook, corrected)
+    rejects = None if p is None else p < REJECTED_BELOW
     return Theory(
         a=a,
         c=c,
@@ -78,12 +76,23 @@ def theory(
         corrected_speedup=corrected,
         measured_speedup=measured,
         coverage=coverage,
-        cause=cause(found, measured, rejected=p is not None and p < REJECTED_BELOW),
+        cause=cause(
+            measured,
+            textbook=textbook,
+            corrected=corrected,
+            expected=expected,
+            length=1.0 + spec.accepted / spec.steps,
+            tokens_per_step=per,
+            coverage=coverage,
+            undrafted=undrafted,
+            drafted=drafted,
+            rejected=bool(rejects),
+        ),
         tokens_per_step=per,
         undrafted_step_cost=undrafted,
         drafted_step_cost=drafted,
         iid_p_value=p,
-        iid_rejected=None if p is None else p < REJECTED_BELOW,
+        iid_rejected=rejects,
     )
 
 
@@ -148,62 +157,3 @@ def _chunks(outcome: Outcome) -> list[Tokens]:
 
 def _over(gaps: list[float], base: float) -> float | None:
     return median(gaps) / base if gaps else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Factors:
-    """The numbers between the textbook's speedup and the measured one."""
-
-    expected: float | None
-    length: float
-    tokens_per_step: float | None
-    coverage: float | None
-    undrafted: float | None
-    drafted: float | None
-    textbook: float | None
-    corrected: float | None
-
-
-def cause(found: _Factors, measured: float | None, *, rejected: bool) -> str:
-    """One sentence: why measured and textbook speedup differ. Names the factor that moves the prediction most.
-
-    measured / textbook =
-    (mean length / E) · (tokens per step / mean length) · (rv / step cost) · (measured / corrected)
-    """
-    textbook, corrected = found.textbook, found.corrected
-    if not textbook or not corrected or not measured or not found.expected or not found.tokens_per_step:
-        return "Too little is known of this run to explain the difference."
-    ratio = measured / textbook
-    if abs(log(ratio)) <= log(1.0 + CLOSE):
-        return f"As predicted: measured {measured:.2f}x, textbook {textbook:.2f}x."
-    share = found.coverage or 0.0
-    cost = found.tokens_per_step / corrected
-    factors = {
-        "iid": found.length / found.expected,
-        "coverage": found.tokens_per_step / found.length,
-        "cost": (found.drafted or cost) / cost,
-        "rest": measured / corrected,
-    }
-    down = ratio < 1.0
-    name = min(factors, key=lambda key: factors[key]) if down else max(factors, key=lambda key: factors[key])
-    lead = f"Measured {measured:.2f}x against {textbook:.2f}x in the textbook, mainly because "
-    uneven = " (one fixed acceptance chance is rejected for this run)" if rejected else ""
-    return lead + {
-        "iid": (
-            f"acceptance is uneven: {found.length:.2f} tokens per drafting step where {found.expected:.2f} were "
-            f"expected{uneven}."
-        ),
-        "coverage": (
-            f"only {share:.0%} of the decode steps had a draft to check, so a step gave {found.tokens_per_step:.2f} "
-            f"tokens and not {found.length:.2f}."
-        ),
-        "cost": (
-            f"steps without a draft cost {found.undrafted or 1.0:.2f} standard steps, and steps with one "
-            f"{found.drafted or 1.0:.2f}."
-        ),
-        "rest": (
-            f"single steps varied: step counts and median step times explain {corrected:.2f}x, the rest is noise or "
-            "stalls."
-        ),
-    }[name]
-
