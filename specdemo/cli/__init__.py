@@ -6,6 +6,7 @@ Exit codes: 0 done (for race: identical, or no claim applies) · 1 a real differ
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -58,6 +59,8 @@ def build() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every error that a user can meet is one sentence on stderr."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a result is printed even where the terminal lacks a sign
     try:
         build()(args=words, prog_name="specdemo")
     except SystemExit as end:  # typer ends this way, with 2 for wrong use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from specdemo.errors import SpecDemoError
 
 _UNFOLDED = 10_000
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def stdout() -> Console:
@@ -21,6 +23,11 @@ def stdout() -> Console:
 def stderr() -> Console:
     """For progress and errors."""
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+
+
+def calm(text: str) -> str:
+    """Text from outside without what steers a terminal: escape sequences, control characters, direction overrides."""
+    return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n")).encode("utf-8", "replace").decode("utf-8")
 
 
 def print_json(document: Any) -> None:

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from specdemo.cli.output import calm
 from specdemo.core.results import Acceptance, SideMetrics, Speedup, Theory, Verdict
 from specdemo.core.run import Assessment, RunRecord, SideResult
 
@@ -103,27 +104,30 @@ def _lines(record: RunRecord, assessment: Assessment) -> Iterator[tuple[str, Tex
         yield "theory", Text(theory)
     yield "verdict", verdict_text(assessment.verdict)
     for remark in assessment.verdict.remarks:
-        yield "", Text(remark)
+        yield "", Text(calm(remark))
     if record.probe is not None and record.probe.error:
-        yield "probe", Text(record.probe.error)
+        yield "probe", Text(calm(record.probe.error))
     for check in assessment.checks:
         if check.level != "ok":
-            yield "comparable?", Text(f"{check.check}: {check.detail}", "red" if check.level == "block" else "yellow")
+            yield (
+                "comparable?",
+                Text(calm(f"{check.check}: {check.detail}"), "red" if check.level == "block" else "yellow"),
+            )
     notes: dict[str, list[str]] = {}
     for note in assessment.notes:
         notes.setdefault(note.message, []).extend([str(note.side)] if note.side else [])
     for message, sides in notes.items():
-        yield "note", Text(f"{' and '.join(sides)}: {message}" if sides else message)
+        yield "note", Text(calm(f"{' and '.join(sides)}: {message}" if sides else message))
     for side in (assessment.standard, assessment.speculative):
         if side.error_message:
             name = "standard" if side is assessment.standard else "speculative"
-            yield "failed", Text(f"{name}: {side.error_message}", "red")
+            yield "failed", Text(calm(f"{name}: {side.error_message}"), "red")
 
 
 def verdict_text(verdict: Verdict) -> Text:
     """The class in words and colour, then its reason."""
     words = verdict.cls.replace("_", " ")
-    return Text.assemble((words, _VERDICT_STYLE.get(verdict.cls, "bold")), f": {verdict.reason}")
+    return Text.assemble((words, _VERDICT_STYLE.get(verdict.cls, "bold")), f": {calm(verdict.reason)}")
 
 
 def _acceptance(taken: Acceptance) -> str:
@@ -166,8 +170,8 @@ def texts(assessment: Assessment) -> RenderableType:
 
 def shown_text(side: SideResult) -> str:
     """Reasoning, if there was any, then the answer."""
-    return f"[reasoning] {side.reasoning}\n{side.text}" if side.reasoning else side.text
+    return calm(f"[reasoning] {side.reasoning}\n{side.text}" if side.reasoning else side.text)
 
 
 def _ending(side: SideResult) -> str:
-    return f"{side.state}: {side.finish_reason}" if side.finish_reason else side.state
+    return calm(f"{side.state}: {side.finish_reason}") if side.finish_reason else side.state

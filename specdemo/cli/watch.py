@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
+from specdemo.cli.output import calm
 from specdemo.core.events import SIDES, Event, Failed, Finished, Side, Started, Tokens
 from specdemo.core.metrics import SideMeter
 from specdemo.core.results import SideMetrics
@@ -27,7 +28,7 @@ async def watch(log: RunLog, console: Console) -> None:
     if console.is_terminal:
         await _columns(log, console)
     else:
-        await _lines(log, console.print)
+        await _lines(log, lambda line: console.print(line, markup=False))
 
 
 async def _lines(log: RunLog, say: Callable[[str], None]) -> None:
@@ -39,7 +40,7 @@ async def _lines(log: RunLog, say: Callable[[str], None]) -> None:
             meters[event.side].feed(event)
             line = _line(event, meters[event.side], spoke)
             if line:
-                say(f"{event.at:8.2f} s  {event.side:<12} {line}")
+                say(calm(f"{event.at:8.2f} s  {event.side:<12} {line}"))
 
 
 def _line(event: Event, meter: SideMeter, spoke: set[Side]) -> str | None:
@@ -79,9 +80,10 @@ class _Columns:
             case Started():
                 self._states[event.side] = "running"
             case Tokens():
-                self._texts[event.side] += [event.reasoning, event.text]
+                self._texts[event.side] += [calm(event.reasoning), calm(event.text)]
             case Finished():
-                self._states[event.side] = f"finished ({event.finish_reason})" if event.finish_reason else "finished"
+                reason = f" ({calm(event.finish_reason)})" if event.finish_reason else ""
+                self._states[event.side] = f"finished{reason}"
             case Failed():
                 self._states[event.side] = "stopped" if event.kind == "cancelled" else "failed"
             case _:

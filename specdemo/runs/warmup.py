@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
-from specdemo.core.events import Failed, Side
+from specdemo.core.events import Event, Failed, Side, Tokens
 from specdemo.core.prompt import Message, Prompt, Sampling
 from specdemo.errors import EngineError
 from specdemo.runs.ports import Clock, Engine
@@ -15,6 +15,8 @@ from specdemo.runs.streams import closing
 
 REQUESTS = 2
 TOKENS = 16
+LIMIT_S = 120.0
+"""Longest time that one warm-up request may take; what is slower than that is not warmed by waiting."""
 SENTENCE = f"Warm-up, left out of every number: {REQUESTS} requests of up to {TOKENS} tokens."
 
 # A text of its own: warming up with the run's prompt would fill the caches of methods that learn from earlier output.
@@ -70,8 +72,24 @@ async def _warm(engine: Engine, prompt: Prompt, clock: Clock) -> bool:
         logprobs=prompt.logprobs,
     )
     for _ in range(REQUESTS):
-        async with closing(engine.stream(trial, zero=clock(), cache_salt=secrets.token_hex(16))) as events:
-            async for event in events:
-                if isinstance(event, Failed):
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                if not await _one(engine.stream(trial, zero=clock(), cache_salt=secrets.token_hex(16))):
                     return False
+        except TimeoutError:
+            return False
+    return True
+
+
+async def _one(stream: AsyncIterator[Event]) -> bool:
+    """Read one warm-up request; a server that ignores the token limit is cut off."""
+    count = 0
+    async with closing(stream) as events:
+        async for event in events:
+            if isinstance(event, Failed):
+                return False
+            if isinstance(event, Tokens):
+                count += len(event.ids) or 1
+                if count > 2 * TOKENS:
+                    return True
     return True

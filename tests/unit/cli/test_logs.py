@@ -1,0 +1,73 @@
+"""Logging of commands: no secret in any line."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from specdemo.cli.logs import MaskingFormatter, secrets_of, set_up
+from specdemo.settings import load
+
+
+def record(message: str, *arguments: object, exc: BaseException | None = None) -> logging.LogRecord:
+    info = (type(exc), exc, exc.__traceback__) if exc else None
+    return logging.LogRecord("specdemo", logging.INFO, "x.py", 1, message, arguments, info)
+
+
+@pytest.mark.parametrize(
+    "text,hidden",
+    [
+        ("key is sk-test-123", "sk-test-123"),
+        ("Authorization: Bearer abcdef.ghi", "abcdef.ghi"),
+        ("GET http://user:pw@host/v1", "user:pw"),
+        ("token hf_ABCDEFGHIJ", "hf_ABCDEFGHIJ"),
+        ("login hunter22 done", "hunter22"),
+    ],
+)
+def test_secrets_are_masked(text: str, hidden: str) -> None:
+    """C21: known secrets, and what looks like one, are masked wherever they stand in a line."""
+    formatter = MaskingFormatter(["hunter22"])
+
+    for line in (record(text), record("%s", text), record("x", exc=ValueError(text))):
+        assert hidden not in formatter.format(line)
+        assert "********" in formatter.format(line)
+
+
+def test_short_words_stay_readable() -> None:
+    """A secret of a few letters is not cut out of every word that holds it."""
+    assert MaskingFormatter(["a"]).format(record("a plain line")).endswith("a plain line")
+
+
+def test_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All logging goes to stderr, at the level of the settings, and talkative libraries are quietened."""
+    environ = {"SPECDEMO_LOG_LEVEL": "warning", "SPECDEMO_STANDARD__API_KEY": "topsecretkey"}
+    settings = load(environ=environ, folder=tmp_path).settings
+    root, heard = logging.getLogger(), io.StringIO()
+    before = (root.handlers[:], root.level)
+    monkeypatch.setattr(sys, "stderr", heard)
+    try:
+        set_up(settings)
+        logging.getLogger("specdemo.test").info("too quiet")
+        logging.getLogger("httpx").info("too talkative")
+        logging.getLogger("specdemo.test").warning("with topsecretkey inside")
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+
+    assert heard.getvalue().endswith("WARNING specdemo.test: with ******** inside\n")
+    assert heard.getvalue().count("\n") == 1
+
+
+def test_all_secrets_of_the_settings(tmp_path: Path) -> None:
+    """Keys of both sides, the login and its password alone are known as secrets."""
+    environ = {
+        "SPECDEMO_STANDARD__API_KEY": "k1",
+        "SPECDEMO_SPECULATIVE__API_KEY": "k2",
+        "SPECDEMO_SERVER__AUTH": "ann:pw12",
+    }
+
+    assert secrets_of(load(environ=environ, folder=tmp_path).settings) == ("k1", "k2", "ann:pw12", "pw12")
