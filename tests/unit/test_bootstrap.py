@@ -161,9 +161,10 @@ def test_pip_progress_counts_packages_and_megabytes() -> None:
         "  Using cached numpy-2.whl (1.5 GB)",
         "  Downloading small.whl (500 kB)",
     ):
-        last = progress.feed(line)
-    assert last == "2 of 150 packages, 1693 MB, now numpy"
-    assert progress.feed("Installing collected packages: a, b").endswith("now unpacking them")
+        progress.feed(line)
+    assert progress.state() == "2 of 150 packages, 1693 MB, now numpy"
+    progress.feed("Installing collected packages: a, b")
+    assert progress.state().endswith("now unpacking them")
 
 
 def test_torch_is_looked_for_on_pytorchs_index_only_when_missing(

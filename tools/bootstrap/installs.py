@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tools.bootstrap.machine import Missing, answer
@@ -112,17 +114,35 @@ def _pip(python: Path, arguments: Sequence[str], screen: Screen, log: Path, tota
             errors="replace",
             env=pip_environment(),
         )
-        with child:
+        with child, _ticking(lambda: screen.passing(progress.state())):
             assert child.stdout is not None  # noqa: S101 - PIPE was asked for
             try:
                 for line in child.stdout:
                     file.write(line)
                     lines.append(line)
-                    screen.passing(progress.feed(line))
+                    progress.feed(line)
             except BaseException:
                 child.terminate()
                 raise
     return child.returncode, "".join(lines)
+
+
+@contextlib.contextmanager
+def _ticking(show: Callable[[], None]) -> Iterator[None]:
+    """Call ``show`` once a second beside the work: pip says nothing during a large download."""
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(1.0):
+            show()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class PipProgress:
@@ -134,8 +154,8 @@ class PipProgress:
         self._megabytes = 0.0
         self._now = ""
 
-    def feed(self, line: str) -> str:
-        """Take one line, tell the state."""
+    def feed(self, line: str) -> None:
+        """Take one line."""
         text = line.strip()
         if text.startswith("Collecting "):
             self._packages += 1
@@ -145,6 +165,9 @@ class PipProgress:
             self._megabytes += float(size[1]) * _UNITS[size[2]] if size else 0.0
         elif text.startswith("Installing collected packages"):
             self._now = "unpacking them"
+
+    def state(self) -> str:
+        """How far pip is."""
         of = f" of {self._total}" if self._total else ""
         return f"{self._packages}{of} packages, {self._megabytes:.0f} MB, now {self._now or 'starting'}"
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -265,7 +266,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--engine", default="auto", help="auto, cpu, gpu or none")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
-    screen = Screen()
+    screen, zero = Screen(), time.monotonic()
     if options.command == "clean":
         clean()
         return 0
@@ -273,6 +274,7 @@ def run(arguments: Sequence[str]) -> int:
         with alone(WORK / "setup.lock", screen):
             stages, remarks = plan(options.command, options.engine)
             run_stages(stages, screen)
+        screen.line(f"ready after {time.monotonic() - zero:.0f} s")
         for remark in remarks:
             screen.line(f"note: {remark}")
     except Missing as error:
