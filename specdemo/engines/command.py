@@ -27,7 +27,7 @@ TOKEN_VARIABLE = "SPECDEMO_ENGINE_TOKEN"  # noqa: S105 - the name of a variable,
 PLUGIN_FOLDER = Path(__file__).with_name("plugin")
 PLUGIN_NAME = "specdemo_cpu_repair"
 _MASK = "•••"
-_SECRET_WORD = re.compile(r"(key|token|secret|password|credential)", re.IGNORECASE)
+_SECRET_FLAG = re.compile(r"-(key|keyfile-password|token|secret|password|credentials?)$", re.IGNORECASE)
 _URL_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
 _QUIET_ROUTES = "/health,/metrics,/v1/models,/version"
 _INHERITED = (
@@ -146,7 +146,7 @@ def display(words: Sequence[str]) -> str:
         if hide:
             shown.append(_MASK)
             hide = False
-        elif name.startswith("-") and _SECRET_WORD.search(name) and "tokenizer" not in name and name != "--spec-tokens":
+        elif name.startswith("-") and _SECRET_FLAG.search(name):
             shown.append(f"{name}={_MASK}" if equals else name)
             hide = not equals
         else:
