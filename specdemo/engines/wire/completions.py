@@ -6,6 +6,7 @@ type counts as absent and leaves a remark, so nothing that a server sends can cr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from specdemo.engines.wire import fields
 from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
 
 DONE = b"[DONE]"
+Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
+"""Ids of a chunk and its text → the text of each id, None where that is not known exactly."""
 LATE = "The engine went on sending after it had said that it was finished; what came later is left out."
 
 
@@ -52,13 +55,14 @@ class CompletionReader:
     """
 
     __slots__ = (
-        "_hollow", "_odd", "_side", "done", "error", "finish_reason", "finished", "had_ids", "had_text", "last_at",
-        "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings", "token_count", "unnumbered",
-        "usage",
+        "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished", "had_ids", "had_text",
+        "last_at", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings", "token_count",
+        "unnumbered", "usage",
     )  # fmt: skip
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: Side, split: Split | None = None) -> None:
         self._side = side
+        self._split = split
         self._odd: set[str] = set()
         self._hollow = True  # no logprob has shown yet that the server computes them
         self.done = False
@@ -162,7 +166,25 @@ class CompletionReader:
         entries = None
         if (worth := choice.get("logprobs")) is not None:
             entries = self._entries(worth, ids)
-        return Tokens(self._side, at, ids, text, reasoning, None, entries, total)
+        pieces = self._pieces(ids, text, reasoning, entries) if ids else None
+        return Tokens(self._side, at, ids, text, reasoning, pieces, entries, total)
+
+    def _pieces(
+        self, ids: tuple[int, ...], text: str, reasoning: str, entries: tuple[TokenLogprob, ...] | None
+    ) -> tuple[str, ...] | None:
+        """The text of each id, only where it is certain: joined, the pieces are the chunk's text."""
+        own = self._split(ids, text or reasoning) if self._split is not None else None
+        if reasoning:
+            return None
+        if len(ids) == 1:
+            return (text,)
+        if own is not None:
+            return own
+        if entries is not None and len(entries) == len(ids):
+            texts = tuple(entry.text for entry in entries)
+            if "".join(texts) == text:
+                return texts
+        return None
 
     def _entries(self, value: Any, ids: tuple[int, ...]) -> tuple[TokenLogprob, ...] | None:
         found = logprobs(value, ids)

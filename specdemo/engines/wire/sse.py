@@ -19,6 +19,13 @@ _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
+def _is_one_plain_event(chunk: bytes) -> bool:
+    """What nearly every read looks like; decoded in one step, with the result of the general way."""
+    return (
+        chunk[:6] == b"data: " and chunk[-2:] == b"\n\n" and chunk.find(b"\n") == len(chunk) - 2 and b"\r" not in chunk
+    )
+
+
 class SseEvent(NamedTuple):
     """One dispatched event. ``data`` is UTF-8 as received; ``retry_ms`` is the last reconnection time sent, if any."""
 
@@ -36,7 +43,8 @@ class SseDecoder:
     """
 
     __slots__ = (
-        "_data", "_error", "_event", "_head", "_held", "_id", "_limit", "_partial", "_retry", "_skip_lf", "_start",
+        "_data", "_error", "_event", "_head", "_held", "_id", "_limit", "_partial", "_plain", "_retry", "_skip_lf",
+        "_start",
     )  # fmt: skip
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -51,9 +59,18 @@ class SseDecoder:
         self._skip_lf = False  # the last chunk ended in CR: an LF at the start of the next belongs to it
         self._start: bytes | None = b""  # bytes held back until it is known whether they are a byte order mark
         self._error: EngineProtocolError | None = None
+        self._plain = False  # nothing pending: the next chunk begins a fresh line of a fresh event
 
     def decode(self, chunk: bytes) -> list[SseEvent]:
         """Events completed by ``chunk``, oldest first."""
+        if self._plain and _is_one_plain_event(chunk) and len(chunk) <= self._limit:
+            return [SseEvent(chunk[6:-2], "message", self._id, self._retry)]
+        events = self._decode(chunk)
+        pending = self._head or self._held or self._data or self._event or self._skip_lf or self._error
+        self._plain = not pending and self._start is None
+        return events
+
+    def _decode(self, chunk: bytes) -> list[SseEvent]:
         if self._error is not None:
             raise self._error
         if self._start is not None:
@@ -89,6 +106,7 @@ class SseDecoder:
 
     def flush(self) -> list[SseEvent]:
         """The event that was pending when the bytes ended, as if an empty line had followed. It may be cut short."""
+        self._plain = False
         if self._error is not None:
             raise self._error
         lines = [b"".join(self._partial), b""]

@@ -1,0 +1,124 @@
+"""Is what we measure still what the engine did? Two watches: clumped arrivals, and an event loop that is late."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+SAME_RELEASE_S = 0.002
+CLUMP = 4.0
+MIN_CHUNKS = 12
+MIN_PAUSE_S = 0.05
+
+
+class ClumpWatch:
+    """Tells when a proxy gathers chunks and releases them together (fault B24).
+
+    Chunks that arrive within 2 ms are one release. It is clumping when a release holds four chunks or more on
+    average while releases are at least 50 ms apart: an engine that makes steps that fast would not pause, and one
+    that pauses would not make such steps.
+    """
+
+    __slots__ = ("_at", "_chunks", "_first", "_releases", "_said")
+
+    def __init__(self) -> None:
+        self._first = 0.0
+        self._at: float | None = None
+        self._chunks = 0
+        self._releases = 0
+        self._said = False
+
+    def feed(self, at: float, chunks: int) -> str | None:
+        """``chunks`` with tokens arrived ``at`` (s). The message, once, when clumping shows."""
+        if not chunks:
+            return None
+        if self._at is None:
+            self._first = at
+            self._releases = 1
+        elif at - self._at > SAME_RELEASE_S:
+            self._releases += 1
+            done = self._judge(at)
+            self._at, self._chunks = at, self._chunks + chunks
+            return done
+        self._at = at
+        self._chunks += chunks
+        return None
+
+    def _judge(self, at: float) -> str | None:
+        """Judged when a new release begins: all earlier ones are complete."""
+        complete = self._releases - 1
+        mean = self._chunks / complete
+        pause = (at - self._first) / complete
+        if self._said or self._chunks < MIN_CHUNKS or mean < CLUMP or pause < MIN_PAUSE_S:
+            return None
+        self._said = True
+        return (
+            f"Something between the engine and this app gathers its output: about {mean:.0f} chunks arrive at once, "
+            f"every {pause:.2f} s; times to first token and gaps are not the engine's."
+        )
+
+
+LATE_S = 0.005
+TICK_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class LagMark:
+    """Counts at some moment, to subtract later."""
+
+    ticks: int
+    late: int
+
+
+class LagMonitor:
+    """Measures how late the event loop runs its timers: arrival stamps can be off by as much.
+
+    Runs only while somebody watches. ``message`` compares with a mark taken earlier.
+    """
+
+    def __init__(self) -> None:
+        self._watchers = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._ticks = 0
+        self._late = 0
+
+    def start(self) -> LagMark:
+        """Watch from now on."""
+        self._watchers += 1
+        if self._timer is None:
+            self._schedule(asyncio.get_running_loop())
+        return LagMark(self._ticks, self._late)
+
+    def stop(self) -> None:
+        """One watcher less."""
+        self._watchers -= 1
+        if not self._watchers and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def record(self, late_s: float, times: int = 1) -> None:
+        """Count ticks that came ``late_s`` late."""
+        self._ticks += times
+        if late_s > LATE_S:
+            self._late += times
+
+    def message(self, since: LagMark) -> str | None:
+        """A sentence when more than 1 % of the ticks, and at least three, were over 5 ms late."""
+        ticks, late = self._ticks - since.ticks, self._late - since.late
+        if late < 3 or late * 100 <= ticks:
+            return None
+        return (
+            f"This app was too busy at times ({late} of {ticks} checks came over 5 ms late), so some arrival times "
+            "may be off by that much; run fewer things at once."
+        )
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._due = loop.time() + TICK_S
+        self._timer = loop.call_at(self._due, self._tick, loop)
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        late = loop.time() - self._due
+        # A tick that is 50 ms late stands for five that never came.
+        self.record(late, 1 + int(late / TICK_S))
+        self._schedule(loop)

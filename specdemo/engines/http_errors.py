@@ -1,0 +1,124 @@
+"""Foreign errors → our error tree, in one table. A test fails if httpx has an exception that is not in it."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import httpx
+import orjson
+
+from specdemo.engines.wire.completions import ServerError, server_error
+from specdemo.engines.wire.fields import excerpt
+from specdemo.errors import (
+    EngineError,
+    EngineInterrupted,
+    EngineProtocolError,
+    EngineRejected,
+    EngineStalled,
+    EngineUnavailable,
+)
+
+TABLE: dict[type[Exception], tuple[type[EngineError], str]] = {
+    httpx.ConnectTimeout: (EngineUnavailable, "No connection to {where} in time; check address, port and firewall."),
+    httpx.ConnectError: (EngineUnavailable, "Nobody answers at {where}; start the engine or check address and port."),
+    httpx.PoolTimeout: (EngineUnavailable, "Too many requests to {where} are open; try again when some are done."),
+    httpx.ReadTimeout: (EngineStalled, "The engine at {where} accepted the request but did not answer in time."),
+    httpx.WriteTimeout: (EngineStalled, "The engine at {where} did not take the request in time."),
+    httpx.TimeoutException: (EngineStalled, "The engine at {where} did not answer in time."),
+    httpx.ReadError: (EngineInterrupted, "The connection to {where} broke while reading; look at the engine's log."),
+    httpx.WriteError: (EngineInterrupted, "The connection to {where} broke while sending; look at the engine's log."),
+    httpx.CloseError: (EngineInterrupted, "The connection to {where} broke while closing; look at the engine's log."),
+    httpx.NetworkError: (EngineInterrupted, "The connection to {where} broke; look at the engine's log."),
+    httpx.RemoteProtocolError: (EngineInterrupted, "{where} closed the connection too early; see the engine's log."),
+    httpx.LocalProtocolError: (EngineProtocolError, "The request to {where} cannot be written; check key and address."),
+    httpx.ProtocolError: (EngineProtocolError, "{where} does not speak proper HTTP; check the address."),
+    httpx.ProxyError: (EngineUnavailable, "The proxy did not let the request to {where} through; check its settings."),
+    httpx.UnsupportedProtocol: (EngineProtocolError, "{where} is not an http or https address."),
+    httpx.TransportError: (EngineUnavailable, "The request to {where} did not get through."),
+    httpx.DecodingError: (EngineProtocolError, "The reply of {where} is damaged."),
+    httpx.TooManyRedirects: (EngineRejected, "{where} redirects in circles; check the address."),
+    httpx.HTTPStatusError: (EngineRejected, "{where} refused the request."),
+    httpx.RequestError: (EngineUnavailable, "The request to {where} did not get through."),
+    httpx.HTTPError: (EngineUnavailable, "The request to {where} did not get through."),
+    httpx.InvalidURL: (EngineProtocolError, "{where} is not an address that can be requested."),
+    httpx.CookieConflict: (EngineProtocolError, "{where} sent cookies that contradict each other."),
+    httpx.StreamConsumed: (EngineProtocolError, "The reply of {where} was read twice."),
+    httpx.StreamClosed: (EngineInterrupted, "The reply of {where} was closed while it was read."),
+    httpx.ResponseNotRead: (EngineProtocolError, "The reply of {where} was used before it was read."),
+    httpx.RequestNotRead: (EngineProtocolError, "The request to {where} was used before it was read."),
+    httpx.StreamError: (EngineProtocolError, "The reply of {where} could not be read."),
+}
+"""Each httpx exception; the nearest base class counts for those that are not in it."""
+
+FOREIGN: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
+"""What to catch around httpx."""
+
+
+def translate(error: Exception, where: str) -> EngineError:
+    """The EngineError for an httpx exception. ``where`` is an address without secrets."""
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return EngineUnavailable(
+            f"The certificate of {where} is not trusted ({excerpt(cause.verify_message or 'unknown reason', 80)}); "
+            "name your certificate authority's file in the CA file setting."
+        )
+    if isinstance(cause, ssl.SSLError):
+        return EngineUnavailable(f"{where} does not speak TLS as expected; check whether it should be http:// or https://.")
+    for kind in type(error).__mro__:
+        if (found := TABLE.get(kind)) is not None:
+            return found[0](found[1].format(where=where))
+    return EngineError(f"The request to {where} failed ({type(error).__name__}).")
+
+
+def status_error(status: int, body: bytes, location: str | None, where: str) -> EngineError:
+    """The EngineError for a reply that is not 200. The server's own words are kept, on one line."""
+    said = body_message(body)
+    tail = f': "{said.rstrip(".")}".' if said else "."
+    if 300 <= status < 400:
+        target = f" to {excerpt(location, 120)}" if location else ""
+        return EngineRejected(f"{where} redirects{target}; give the final address instead.")
+    if status in (401, 403):
+        return EngineRejected(f"{where} refused the API key (HTTP {status}){tail}")
+    if status == 404 and "model" not in said.lower():
+        return EngineRejected(f"{where} has no such route (HTTP 404), so it may be no OpenAI-compatible server{tail}")
+    if status == 429:
+        return EngineRejected(f"{where} limits the rate of requests (HTTP 429){tail}")
+    if status == 503:
+        return EngineUnavailable(f"The engine at {where} takes no requests now (HTTP 503){tail}")
+    if status in (502, 504):
+        return EngineUnavailable(f"A proxy before {where} gets no answer from the engine (HTTP {status}){tail}")
+    if status >= 500:
+        return EngineError(f"The engine at {where} failed (HTTP {status}){tail}")
+    return EngineRejected(f"The engine at {where} refused the request (HTTP {status}){tail}")
+
+
+def in_band_error(error: ServerError, tokens: int, where: str) -> EngineError:
+    """The EngineError for an error inside a stream with HTTP 200, after ``tokens`` tokens."""
+    said = f'"{error.message.rstrip(".")}"'
+    if tokens:
+        return EngineInterrupted(f"The engine at {where} failed after {count_words(tokens)}: {said}.")
+    if error.code == 503:
+        return EngineUnavailable(f"The engine at {where} takes no requests now: {said}.")
+    if error.code is not None and error.code >= 500:
+        return EngineError(f"The engine at {where} failed: {said}.")
+    return EngineRejected(f"The engine at {where} refused the request: {said}.")
+
+
+def count_words(tokens: int) -> str:
+    """``1 token``, ``5 tokens``."""
+    return "1 token" if tokens == 1 else f"{tokens} tokens"
+
+
+def body_message(body: bytes) -> str:
+    """What an error body says, whatever its shape: an object, a string, plain text, or a web page (then its kind)."""
+    try:
+        value: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = excerpt(body, 300)
+        return "a web page instead of an API reply" if text.lower().startswith(("<!doctype", "<html")) else text
+    found = server_error(value)
+    if found is not None:
+        return found.message
+    message = value.get("message") if isinstance(value, dict) else None
+    return excerpt(message, 300) if isinstance(message, str) else ""

@@ -1,0 +1,218 @@
+"""HTTP to one engine: transport, key, certificates, size and time limits, and masking of secrets in every message."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+import orjson
+
+from specdemo.engines.http_errors import FOREIGN, status_error, translate
+from specdemo.engines.limits import Limits
+from specdemo.engines.transport import BODY, Body, DirectTransport, StaleConnection
+from specdemo.engines.url import BaseUrl
+from specdemo.engines.wire import fields
+from specdemo.engines.wire.encoding import coding
+from specdemo.errors import ConfigError, EngineError, EngineProtocolError, EngineStalled
+
+Clock = Callable[[], float]
+MASK = "***"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole small reply."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON; raises EngineProtocolError."""
+        return fields.parse(self.body)
+
+
+class Feed:
+    """A reply's body, piece by piece, decompressed; ``at`` is the clock when the piece arrived."""
+
+    def __init__(self, response: httpx.Response, clock: Clock, limit: int) -> None:
+        body = response.extensions.get(BODY)
+        self._body = body if isinstance(body, Body) else None
+        self._raw = None if self._body is not None else response.aiter_raw().__aiter__()
+        self._coding = coding(response.headers.get("content-encoding", ""), limit)
+        self._left = limit
+        self._clock = clock
+        self.at = 0.0
+        self.ended = False
+
+    async def read(self, deadline: float) -> list[bytes] | None:
+        """The next pieces, None at the end. Raises TimeoutError at ``deadline`` (loop time)."""
+        if self._body is not None:
+            data = await self._body.read(deadline)
+            self.at = self._body.at
+        else:
+            data = await self._next(deadline)
+            self.at = self._clock()
+        if data is None:
+            self.ended = True
+            return None
+        self._left -= len(data)
+        if self._left < 0:
+            raise EngineProtocolError("The engine's reply is over the size limit.")
+        return self._coding.decode(data)
+
+    async def _next(self, deadline: float) -> bytes | None:
+        assert self._raw is not None  # noqa: S101 - one of the two is set
+        async with asyncio.timeout_at(deadline):
+            return await anext(self._raw, None)
+
+
+class Session:
+    """Requests to one engine. Safe to use from several tasks of one event loop."""
+
+    def __init__(
+        self,
+        base: BaseUrl,
+        *,
+        api_key: str | None,
+        ca_file: Path | str | None,
+        clock: Clock,
+        limits: Limits,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.base = base
+        self.limits = limits
+        self.clock = clock
+        self._secrets = _secrets(base, api_key)
+        headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "specdemo"}
+        if api_key:
+            headers["authorization"] = f"Bearer {_checked(api_key)}"
+        elif base.auth is not None:
+            pair = f"{base.auth[0]}:{base.auth[1]}".encode()
+            headers["authorization"] = "Basic " + base64.b64encode(pair).decode("ascii")
+        self._client = httpx.AsyncClient(
+            transport=transport or _transport(base, ca_file, clock, limits), headers=headers, trust_env=False
+        )
+
+    @property
+    def where(self) -> str:
+        """The address for messages, without secrets."""
+        return self.base.root
+
+    def masked(self, text: str) -> str:
+        """Text without key and password, even where the server repeats them."""
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def masked_error(self, error: EngineError) -> EngineError:
+        """The same error with masked text."""
+        text = str(error)
+        return error if self.masked(text) == text else type(error)(self.masked(text))
+
+    async def open(self, method: str, url: str, body: object = None, *, wait_s: float) -> httpx.Response:
+        """Send; the reply's body is still to be read. Raises httpx errors. ``wait_s`` bounds the wait for the head."""
+        content = None if body is None else orjson.dumps(body)
+        headers = {"content-type": "application/json"} if content is not None else {}
+        timeout = httpx.Timeout(wait_s, connect=self.limits.connect_s)
+        request = self._client.build_request(method, url, content=content, headers=headers, timeout=timeout)
+        return await self._client.send(request, stream=True)
+
+    async def fetch(
+        self, method: str, url: str, body: object = None, *, within_s: float | None = None, limit: int | None = None
+    ) -> Reply:
+        """A whole reply, whatever its status. Raises EngineError; one retry when a kept connection proved dead."""
+        wait = self.limits.request_s if within_s is None else within_s
+        try:
+            async with asyncio.timeout(wait):
+                try:
+                    return await self._fetch(method, url, body, wait, limit or self.limits.body_bytes)
+                except StaleConnection:
+                    return await self._fetch(method, url, body, wait, limit or self.limits.body_bytes)
+        except TimeoutError:
+            raise EngineStalled(f"The engine at {self.where} did not answer within {wait:g} s.") from None
+        except FOREIGN as error:
+            raise self.masked_error(translate(error, self.where)) from error
+
+    async def _fetch(self, method: str, url: str, body: object, wait: float, limit: int) -> Reply:
+        response = await self.open(method, url, body, wait_s=wait)
+        try:
+            content = await self.content(response, limit, wait)
+        finally:
+            await response.aclose()
+        return Reply(response.status_code, response.headers, content)
+
+    async def content(self, response: httpx.Response, limit: int, wait: float) -> bytes:
+        """The whole body of an open reply; raises EngineProtocolError over ``limit`` bytes."""
+        feed = Feed(response, self.clock, limit)
+        deadline = asyncio.get_running_loop().time() + wait
+        pieces: list[bytes] = []
+        while (found := await feed.read(deadline)) is not None:
+            pieces += found
+        return b"".join(pieces)
+
+    async def ask(self, method: str, url: str, body: object = None, *, within_s: float | None = None) -> Any:
+        """The JSON of a reply with status 200; raises EngineError otherwise."""
+        reply = await self.fetch(method, url, body, within_s=within_s)
+        if reply.status != 200:
+            raise self.error(reply)
+        return reply.json()
+
+    def error(self, reply: Reply) -> EngineError:
+        """The error for a reply that is not 200."""
+        body = reply.body[: self.limits.error_bytes]
+        return self.masked_error(status_error(reply.status, body, reply.headers.get("location"), self.where))
+
+    async def aclose(self) -> None:
+        """Close all connections at once."""
+        await self._client.aclose()
+
+
+def _checked(key: str) -> str:
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError("The API key contains characters that cannot be sent; check it for line breaks.")
+    return key
+
+
+def _secrets(base: BaseUrl, api_key: str | None) -> tuple[str, ...]:
+    """Longest first, so that no part of one is left over by another. Very short ones would mask ordinary text."""
+    known = [api_key or "", *(base.auth or ())]
+    return tuple(sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True))
+
+
+def tls_context(ca_file: Path | str | None) -> ssl.SSLContext:
+    """The system's certificate authorities, and a private one beside them. Raises ConfigError for a bad file."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=str(ca_file))
+        except (OSError, ssl.SSLError):
+            raise ConfigError(f"The CA file {ca_file} cannot be read as PEM certificates; check the path.") from None
+    return context
+
+
+def _transport(base: BaseUrl, ca_file: Path | str | None, clock: Clock, limits: Limits) -> httpx.AsyncBaseTransport:
+    """Direct, unless the environment names a proxy for a host that is not this machine (faults B19, C24)."""
+    context = tls_context(ca_file) if base.secure else None
+    proxy = None if base.loopback or proxy_bypass(base.host) else _environment_proxy(base.secure)
+    if proxy is None:
+        return DirectTransport(clock, limits, context)
+    try:
+        return httpx.AsyncHTTPTransport(proxy=httpx.Proxy(proxy), verify=context or True, trust_env=False)
+    except (ValueError, ImportError, httpx.InvalidURL):
+        raise ConfigError(
+            "The proxy named in the environment cannot be used; correct it or add the host to NO_PROXY."
+        ) from None
+
+
+def _environment_proxy(secure: bool) -> str | None:
+    found = getproxies()
+    value = found.get("https" if secure else "http") or found.get("all")
+    return value if value is None or "://" in value else f"http://{value}"

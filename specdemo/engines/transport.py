@@ -1,0 +1,310 @@
+"""An httpx transport for direct connections that stamps bytes when they arrive.
+
+Two reasons for not using the default one. The clock is read in ``buffer_updated``, before any queue or task switch.
+And a chunk costs a third of the processor time (benchmarks/client_capacity.py), which is what keeps stamps exact
+with many streams at once. Everything else of httpx stays: requests, responses, errors, mock transports in tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import httpx
+
+from specdemo.engines.limits import Limits
+from specdemo.engines.wire.http1 import Framing, Head, HeadReader, framing
+
+Clock = Callable[[], float]
+BODY = "specdemo.body"
+"""Response extension that holds the :class:`Body`."""
+
+_HIGH_WATER = 1024 * 1024
+_READ_SIZE = 32 * 1024
+
+
+class StaleConnection(httpx.RemoteProtocolError):
+    """A kept connection had been closed by the server before it could take the request: safe to try once more."""
+
+
+class Link(asyncio.BufferedProtocol):
+    """One connection: received pieces with their stamps, and one reader.
+
+    Buffered, since the plain protocol makes asyncio allocate (and the kernel map) 256 KiB for every read.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._buffer = memoryview(bytearray(_READ_SIZE))
+        self._pieces: deque[tuple[float, bytes]] = deque()
+        self._size = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._paused = False
+        self._error: Exception | None = None
+        self.transport: asyncio.Transport | None = None
+        self.ended = False
+        self.used = False  # has carried a request before
+        self.idle_since = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the loop."""
+        self.transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Called by the loop: where to put what it reads."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Called by the loop: the one place where arrival is stamped."""
+        self._pieces.append((self._clock(), bytes(self._buffer[:nbytes])))
+        self._size += nbytes
+        if self._size > _HIGH_WATER and not self._paused and self.transport is not None:
+            self._paused = True
+            self.transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """Called by the loop when the server has closed its side."""
+        self.ended = True
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop at the end."""
+        self.ended = True
+        self._error = exc
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def arrival(self, deadline: float | None) -> asyncio.Future[None]:
+        """Resolves when there is something to ``take``; fails with TimeoutError at ``deadline`` (loop time)."""
+        waiter = self._waiter = self._loop.create_future()
+        self._deadline = deadline
+        # One lazy timer instead of one a read: it looks at the current deadline when it fires.
+        timer = self._timer
+        if deadline is not None and (timer is None or timer.when() > deadline):
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._check)
+        return waiter
+
+    def take(self) -> tuple[float, bytes] | None:
+        """The oldest piece with its stamp, None if there is none."""
+        if not self._pieces:
+            return None
+        piece = self._pieces.popleft()
+        self._size -= len(piece[1])
+        if self._paused and self._size < _HIGH_WATER and self.transport is not None:
+            self._paused = False
+            self.transport.resume_reading()
+        return piece
+
+    async def read(self, deadline: float | None) -> tuple[float, bytes] | None:
+        """The next piece, None at the end. Raises TimeoutError at ``deadline`` (loop time)."""
+        while (piece := self.take()) is None:
+            if self.ended:
+                if self._error is not None:
+                    raise httpx.ReadError(str(self._error))
+                return None
+            await self.arrival(deadline)
+        return piece
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done() or self._deadline is None:
+            return  # nobody waits: the next reader sets a new timer
+        if self._loop.time() >= self._deadline:
+            self._waiter.set_exception(TimeoutError())
+        else:
+            self._timer = self._loop.call_at(self._deadline, self._check)
+
+    @property
+    def quiet(self) -> bool:
+        """Open, with nothing received that nobody asked for."""
+        return not self.ended and not self._pieces and self.transport is not None and not self.transport.is_closing()
+
+    def drop(self) -> None:
+        """Close at once; the engine aborts its request."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class Body(httpx.AsyncByteStream):
+    """A reply's body: ``read`` gives bytes and sets ``at``, the stamp of their arrival."""
+
+    def __init__(
+        self, link: Link, frame: Framing, first: tuple[float, bytes], give_back: Callable[[Link], None] | None
+    ) -> None:
+        self._link: Link | None = link
+        self._frame = frame
+        self._first: tuple[float, bytes] | None = first if first[1] else None
+        self._give_back = give_back
+        self.at = first[0]
+
+    async def read(self, deadline: float | None = None) -> bytes | None:
+        """The next body bytes, None at the end. Raises TimeoutError, or httpx.RemoteProtocolError if cut."""
+        while self._link is not None:
+            if self._first is not None:
+                piece: tuple[float, bytes] | None = self._first
+                self._first = None
+            elif self._frame.done:
+                self._release()
+                return None
+            else:
+                piece = self._link.take() or await self._link.read(deadline)
+            if piece is None:
+                if not self._frame.ended():
+                    raise httpx.RemoteProtocolError("the connection was closed in the middle of the reply")
+                await self.aclose()
+                return None
+            data = self._frame.decode(piece[1])
+            if data:
+                self.at = piece[0]
+                return data
+        return None
+
+    def _release(self) -> None:
+        link, self._link = self._link, None
+        if link is not None and self._give_back is not None and link.quiet:
+            self._give_back(link)
+        elif link is not None:
+            link.drop()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (data := await self.read()) is not None:
+            yield data
+
+    async def aclose(self) -> None:
+        """Close; a connection whose reply is complete is kept for the next request."""
+        if self._link is not None and self._frame.done and self._first is None:
+            self._release()
+        elif self._link is not None:
+            self._link.drop()
+            self._link = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    scheme: str
+    host: str
+    port: int
+
+
+class DirectTransport(httpx.AsyncBaseTransport):
+    """HTTP/1.1 over asyncio, without proxies. Keeps a few idle connections for ``limits.idle_s``."""
+
+    def __init__(self, clock: Clock, limits: Limits, context: ssl.SSLContext | None = None) -> None:
+        self._clock = clock
+        self._limits = limits
+        self._context = context
+        self._idle: dict[_Origin, list[Link]] = {}
+        self._open: set[Link] = set()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request whose body is in memory; the reply's body is read later."""
+        url = request.url
+        origin = _Origin(url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
+        message = _message(request) + await request.aread()
+        link = self._take(origin) or await self._connect(origin)
+        reused, link.used = link.used, True
+        try:
+            head, first = await self._exchange(link, message, request)
+            give_back = (lambda kept: self._keep(origin, kept)) if head.keep_alive else None
+            body = Body(link, framing(head), first, give_back)
+        except httpx.TransportError as error:
+            link.drop()
+            # Nothing of the reply has come on a connection that had been idle: the server had closed it before.
+            if reused and not isinstance(error, httpx.TimeoutException):
+                raise StaleConnection("a kept connection was closed by the server", request=request) from error
+            raise
+        except BaseException:
+            link.drop()
+            raise
+        return httpx.Response(head.status, headers=list(head.headers), stream=body, extensions={BODY: body})
+
+    async def _exchange(self, link: Link, message: bytes, request: httpx.Request) -> tuple[Head, tuple[float, bytes]]:
+        wait = request.extensions.get("timeout", {}).get("read")
+        deadline = None if wait is None else asyncio.get_running_loop().time() + wait
+        if link.transport is None or link.ended:
+            raise httpx.WriteError("the connection is closed", request=request)
+        link.transport.write(message)
+        reader = HeadReader()
+        while True:
+            try:
+                piece = await link.read(deadline)
+            except TimeoutError:
+                raise httpx.ReadTimeout("no answer in time", request=request) from None
+            if piece is None:
+                raise httpx.RemoteProtocolError("the connection was closed without an answer", request=request)
+            if (head := reader.decode(piece[1])) is not None:
+                return head, (piece[0], reader.rest)
+
+    async def _connect(self, origin: _Origin) -> Link:
+        loop = asyncio.get_running_loop()
+        secure = origin.scheme == "https"
+        # Happy eyeballs (RFC 8305): an address family that does not answer must not delay the other. Loops that are
+        # not asyncio's own lack the option; they try one address after the other.
+        options: dict[str, Any] = {"happy_eyeballs_delay": 0.25} if isinstance(loop, asyncio.BaseEventLoop) else {}
+        if secure:
+            options |= {"ssl": self._context or ssl.create_default_context(), "server_hostname": origin.host}
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                _, link = await loop.create_connection(
+                    lambda: Link(self._clock), origin.host, origin.port, **options
+                )
+        except TimeoutError:
+            raise httpx.ConnectTimeout("no connection in time") from None
+        except OSError as error:
+            raise httpx.ConnectError(str(error)) from error
+        self._open.add(link)
+        return link
+
+    def _take(self, origin: _Origin) -> Link | None:
+        kept = self._idle.get(origin, [])
+        now = asyncio.get_running_loop().time()
+        while kept:
+            link = kept.pop()
+            if link.quiet and now - link.idle_since < self._limits.idle_s:
+                return link
+            self._forget(link)
+        return None
+
+    def _keep(self, origin: _Origin, link: Link) -> None:
+        kept = self._idle.setdefault(origin, [])
+        link.idle_since = asyncio.get_running_loop().time()
+        kept.append(link)
+        while len(kept) > 4:
+            self._forget(kept.pop(0))
+
+    def _forget(self, link: Link) -> None:
+        self._open.discard(link)
+        link.drop()
+
+    async def aclose(self) -> None:
+        """Close all connections, also those in use."""
+        for link in list(self._open):
+            self._forget(link)
+        self._idle.clear()
+
+
+def _message(request: httpx.Request) -> bytes:
+    """Request line and headers."""
+    lines = [request.method.encode("ascii") + b" " + request.url.raw_path + b" HTTP/1.1"]
+    for name, value in request.headers.raw:
+        if any(byte in value for byte in b"\r\n\0"):
+            raise httpx.LocalProtocolError(f"header {name.decode('latin-1')} contains a line break", request=request)
+        lines.append(name + b": " + value)
+    return b"\r\n".join(lines) + b"\r\n\r\n"

@@ -1,0 +1,200 @@
+"""HTTP/1.1 replies without I/O: the head, and the three ways in which a body can be framed.
+
+Only what a client needs to read a reply (RFC 9112), strict where a mistake could hide lost text: a body that ends
+early, a chunk size that is no number, or two lengths that differ are errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specdemo.errors import EngineProtocolError
+
+MAX_HEAD_BYTES = 64 * 1024
+_MAX_SIZE_LINE = 1024
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Status line and headers; names in lower case. ``keep_alive``: the connection may be used again."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    keep_alive: bool
+
+    def values(self, name: bytes) -> list[bytes]:
+        """All values of one header."""
+        return [value for key, value in self.headers if key == name]
+
+
+class HeadReader:
+    """``decode`` bytes until it gives a Head; ``rest`` then holds the body bytes that came with it."""
+
+    __slots__ = ("_held", "rest")
+
+    def __init__(self) -> None:
+        self._held = b""
+        self.rest = b""
+
+    def decode(self, chunk: bytes) -> Head | None:
+        """The head once it is complete. Interim replies (1xx) are skipped."""
+        self._held += chunk
+        while (end := self._held.find(b"\r\n\r\n")) >= 0:
+            head = _parse(self._held[:end])
+            self._held = self._held[end + 4 :]
+            if head.status >= 200:
+                self.rest, self._held = self._held, b""
+                return head
+        if len(self._held) > MAX_HEAD_BYTES:
+            raise _broken("its headers are too long")
+        return None
+
+
+def _broken(what: str) -> EngineProtocolError:
+    return EngineProtocolError(f"The address does not answer in proper HTTP: {what}.")
+
+
+def _parse(raw: bytes) -> Head:
+    lines = raw.split(b"\r\n")
+    version, _, rest = lines[0].partition(b" ")
+    code = rest[:3]
+    proper = version in (b"HTTP/1.1", b"HTTP/1.0") and rest[3:4] in (b"", b" ")
+    if not proper or len(code) != 3 or not code.isdigit():
+        raise _broken("it begins with something that is not a status line")
+    headers = []
+    for line in lines[1:]:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip():
+            raise _broken("a header line makes no sense")
+        headers.append((name.lower(), value.strip()))
+    wishes = [wish.strip().lower() for key, value in headers if key == b"connection" for wish in value.split(b",")]
+    keep = b"close" not in wishes and (version == b"HTTP/1.1" or b"keep-alive" in wishes)
+    return Head(int(code), tuple(headers), keep)
+
+
+class Chunked:
+    """``Transfer-Encoding: chunked``. ``done`` after the last chunk and its trailer."""
+
+    __slots__ = ("_held", "_left", "_state", "done")
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._left = 0
+        self._state = "size"  # size → data → end (of the chunk) → size … → trailer
+        self.done = False
+
+    def decode(self, data: bytes) -> bytes:
+        """Body bytes contained in ``data``."""
+        if self._state == "size" and not self._held:
+            # What nearly every read looks like: one whole chunk. The general way gives the same.
+            end = data.find(b"\r\n", 0, 9)
+            if end > 0 and data[-2:] == b"\r\n" and _HEX.issuperset(data[:end]):
+                size = int(data[:end], 16)
+                if size and len(data) == end + size + 4:
+                    return data[end + 2 : -2]
+        if self._held:
+            data, self._held = self._held + data, b""
+        pieces: list[bytes] = []
+        at, total = 0, len(data)
+        while at < total and not self.done:
+            if self._state == "data":
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                if not self._left:
+                    self._state = "end"
+            elif self._state == "end":
+                if total - at < 2:
+                    break
+                if data[at : at + 2] != b"\r\n":
+                    raise _broken("a chunk is longer than it says")
+                at += 2
+                self._state = "size"
+            else:
+                end = data.find(b"\r\n", at)
+                if end < 0:
+                    if total - at > _MAX_SIZE_LINE:
+                        raise _broken("a chunk has no size")
+                    break
+                self._line(data[at:end])
+                at = end + 2
+        self._held = b"" if self.done else data[at:]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _line(self, line: bytes) -> None:
+        if self._state == "trailer":
+            self.done = not line
+            return
+        digits = line.partition(b";")[0].strip()
+        if not 0 < len(digits) <= 15 or not _HEX.issuperset(digits):
+            raise _broken("a chunk has no size")
+        self._left = int(digits, 16)
+        self._state = "data" if self._left else "trailer"
+
+    def ended(self) -> bool:
+        """Whether the connection may end here."""
+        return self.done
+
+
+class Sized:
+    """``Content-Length``."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+
+    @property
+    def done(self) -> bool:
+        """Whether all bytes came."""
+        return not self._left
+
+    def decode(self, data: bytes) -> bytes:
+        """Body bytes contained in ``data``; what goes beyond the length is dropped."""
+        piece = data[: self._left]
+        self._left -= len(piece)
+        return piece
+
+    def ended(self) -> bool:
+        """Whether the connection may end here."""
+        return self.done
+
+
+class UntilClose:
+    """No framing: the body ends with the connection."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def decode(self, data: bytes) -> bytes:
+        """All of it."""
+        return data
+
+    def ended(self) -> bool:
+        """Always: nobody can tell."""
+        return True
+
+
+Framing = Chunked | Sized | UntilClose
+
+
+def framing(head: Head) -> Framing:
+    """How the body of this reply is framed (requests are never HEAD or CONNECT here)."""
+    codings = [coding.strip().lower() for value in head.values(b"transfer-encoding") for coding in value.split(b",")]
+    if codings:
+        if codings != [b"chunked"]:
+            raise _broken("it uses a transfer coding that nobody asked for")
+        return Chunked()
+    if head.status in (204, 304):
+        return Sized(0)
+    lengths = {value.strip() for value in head.values(b"content-length")}
+    if not lengths:
+        return UntilClose()
+    length = lengths.pop()
+    if lengths or not length.isdigit() or len(length) > 15:
+        raise _broken("its content length is not a number")
+    return Sized(int(length))
