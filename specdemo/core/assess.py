@@ -130,9 +130,7 @@ def _same(verdict: Verdict, *, ended: bool) -> bool | None:
     return verdict.cls in ("identical", "identical_to_limit", "not_tested")
 
 
-def _notes(
-    outcomes: Sequence[Outcome], meters: Sequence[SideMeter], results: Sequence[SideResult]
-) -> tuple[Note, ...]:
+def _notes(outcomes: Sequence[Outcome], meters: Sequence[SideMeter], results: Sequence[SideResult]) -> tuple[Note, ...]:
     """What the client noted, what the cross-checks found and what only the pair shows; each said once."""
     said = [Note(noted.kind, noted.message, noted.side) for outcome in outcomes for noted in outcome.noted]
     kinds = {(note.kind, note.side) for note in said}

@@ -39,9 +39,7 @@ def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | Non
     ours, theirs = _id(standard, at), _id(speculative, at)
     probed: tuple[TopToken, ...] = ()
     if probe is not None and probe.position == at:
-        probed = tuple(
-            sorted((TopToken(*candidate) for candidate in probe.candidates), key=lambda top: -top.logprob)
-        )
+        probed = tuple(sorted((TopToken(*candidate) for candidate in probe.candidates), key=lambda top: -top.logprob))
     decoded = standard.candidates(at)
     error = probe.error if probe is not None and not probed else None
     if ours is None and probed and probed[0].id != theirs:

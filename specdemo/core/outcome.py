@@ -140,7 +140,7 @@ def collect(events: Iterable[Event], side: Side) -> Outcome:
     for event in events:
         if event.side is not side:
             continue
-        if type(event) is Tokens:
+        if isinstance(event, Tokens):
             chunks.append(event)
             ids.extend(event.ids)
         elif isinstance(event, Started):
@@ -151,7 +151,7 @@ def collect(events: Iterable[Event], side: Side) -> Outcome:
             noted.append(event)
         elif isinstance(event, Finished):
             finished = event
-        elif isinstance(event, Failed):
+        else:
             failure = event
     text = "".join([chunk.text for chunk in chunks])
     reasoning = "".join([chunk.reasoning for chunk in chunks])

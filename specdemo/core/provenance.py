@@ -8,6 +8,7 @@ hold several steps (search bounded). When nothing fits, the origin is "unknown" 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -132,11 +133,12 @@ def _one_step_per_chunk(
     origins: list[TokenOrigin] = [OWN]
     steps = [Step(0, 1, chunks[0][1], 0, 0)]
     used = 0  # recorded steps laid so far
+    bursts = deque(index for index, accepted in enumerate(taken) if accepted)
     singles: list[tuple[int, float]] = []  # single tokens since the last burst: (index of the token, arrival)
     for index in range(1, len(chunks)):
         size, at = chunks[index]
         last = index == len(chunks) - 1
-        burst = _next_burst(taken, used)
+        burst = bursts[0] if bursts else -1
         # The last chunk is the last recorded step if that one accepted more than is left of it.
         cut = last and burst == len(taken) - 1 and burst >= 0 and taken[burst] >= size
         if size == 1 and not cut:
@@ -150,15 +152,11 @@ def _one_step_per_chunk(
         origins.extend(_drafts(drafts))
         if not cut:
             origins.append(OWN)
+        bursts.popleft()
         used, singles = burst + 1, []
-    if _next_burst(taken, used) >= 0 or not _lay_singles(steps, singles, offered, used, len(taken)):
+    if bursts or not _lay_singles(steps, singles, offered, used, len(taken)):
         return None
     return Provenance(tuple(origins), tuple(steps), exact=True)
-
-
-def _next_burst(taken: Sequence[int], used: int) -> int:
-    """The next recorded step that accepted something, -1 if there is none."""
-    return next((index for index in range(used, len(taken)) if taken[index]), -1)
 
 
 def _lay_singles(

@@ -121,9 +121,7 @@ def corrected_speedup(
     return tokens_per_step / cost if cost > 0.0 else None
 
 
-def _rejections(
-    per_step: Sequence[tuple[int, int]], histogram: tuple[int, ...] | None, steps: int
-) -> int | None:
+def _rejections(per_step: Sequence[tuple[int, int]], histogram: tuple[int, ...] | None, steps: int) -> int | None:
     """Steps that rejected a draft. Without step lists every step is taken to have drafted the longest length."""
     if per_step:
         return sum(accepted < drafted for accepted, drafted in per_step)

@@ -123,9 +123,7 @@ def test_live_range_holds_the_final_rate(taken: list[int], idle: list[bool]) -> 
     """Whatever mix of drafting and idle steps, the final rate of full drafts lies in the live range."""
     extra = sum(idle)
     bursts = sum(a > 0 for a in taken)
-    found = live_range(
-        accepted=sum(taken), decode_steps=len(taken) + extra, bursts=bursts, k=4, always_drafts=False
-    )
+    found = live_range(accepted=sum(taken), decode_steps=len(taken) + extra, bursts=bursts, k=4, always_drafts=False)
     rate = exact(detailed(taken)).rate
     assert rate is not None
     assert found.low is not None

@@ -22,7 +22,9 @@ GREEDY = Prompt(text="x")
 WARM = Prompt(text="x", sampling=Sampling(temperature=0.8, top_p=0.9, top_k=20, min_p=0.05, seed=7, stop=("\n",)))
 
 
-def levels(std: EngineFacts | None = STD, spec: EngineFacts | None = SPEC, prompt: Prompt = GREEDY, **options: object) -> dict[str, str]:
+def levels(
+    std: EngineFacts | None = STD, spec: EngineFacts | None = SPEC, prompt: Prompt = GREEDY, **options: object
+) -> dict[str, str]:
     """Level by check name."""
     return {check.check: check.level for check in found(std, spec, prompt, **options)}
 
@@ -59,7 +61,7 @@ def test_sampling_line_lists_every_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "ids, level",
+    ("ids", "level"),
     [(((1, 2), (1, 2)), "ok"), (((1, 2), (1, 1, 2)), "block"), (((1, 2), (1, 3)), "block"), ((None, (1,)), "warn")],
 )
 def test_prompt_ids(ids: tuple[object, object], level: str) -> None:
@@ -68,7 +70,7 @@ def test_prompt_ids(ids: tuple[object, object], level: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "std, spec, level",
+    ("std", "spec", "level"),
     [
         (STD, SPEC, "ok"),
         (STD, replace(SPEC, root="other/m2"), "block"),
@@ -85,7 +87,7 @@ def test_model(std: EngineFacts, spec: EngineFacts, level: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change, name",
+    ("change", "name"),
     [
         ({"dtype": "bfloat16"}, "dtype"),
         ({"max_model_len": 4096}, "max_model_len"),
@@ -113,7 +115,7 @@ def test_unknown_settings_are_not_compared_unless_both_are_managed() -> None:
 
 
 @pytest.mark.parametrize(
-    "keys, mode, level",
+    ("keys", "mode", "level"),
     [
         (("g", "g"), "race", "warn"),
         (("g", "g"), "measure", "ok"),
@@ -163,7 +165,7 @@ def test_min_p_is_predicted_to_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, level",
+    ("spec", "level"),
     [
         (SPEC, "warn"),
         (replace(SPEC, settings=((CPU_REPAIR, "on"),)), "ok"),

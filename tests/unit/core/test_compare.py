@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdemo.core.compare import LiveVerdict, common_prefix
-from specdemo.core.events import Noted, TokenLogprob, Tokens
+from specdemo.core.events import CountersRead, Noted, SpecCounters, TokenLogprob, Tokens
 from specdemo.core.outcome import chunk_tokens, collect
 from tests.unit.core.streams import A, B, ids_stream
 
@@ -14,7 +14,9 @@ IDS = st.lists(st.integers(0, 3), max_size=30)
 
 
 @given(IDS, IDS, st.randoms(use_true_random=False), st.lists(st.integers(1, 5), min_size=1, max_size=30))
-def test_live_comparison_equals_the_batch_one(left: list[int], right: list[int], order: object, cuts: list[int]) -> None:
+def test_live_comparison_equals_the_batch_one(
+    left: list[int], right: list[int], order: object, cuts: list[int]
+) -> None:
     """However the two streams interleave and are cut into chunks, the live result is that of the whole lists."""
     live = LiveVerdict()
     waiting = {A: list(left), B: list(right)}
@@ -97,3 +99,10 @@ def test_prompt_size_and_states() -> None:
     assert collect(ids_stream(A, [1]), A).prompt_size is None
     assert collect(ids_stream(A, [1], [2, 3]), A).last_chunk_size() == 2
     assert collect((), A).last_chunk_size() == 0
+
+
+def test_notes_and_counter_readings_are_kept() -> None:
+    """What a client noted and the counters it read stay with their side."""
+    note, reading = Noted(A, 0.0, "retried", "Once."), CountersRead(A, 0.1, SpecCounters(drafts=1))
+    side = collect((note, reading, Noted(B, 0.2, "other", "x")), A)
+    assert (side.noted, side.counters) == ((note,), (reading,))

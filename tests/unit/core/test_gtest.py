@@ -34,8 +34,15 @@ def test_steady_acceptance_is_not_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    "x, freedom, tail",
-    [(3.841459, 1, 0.05), (5.991465, 2, 0.05), (7.814728, 3, 0.05), (11.0705, 5, 0.05), (13.2767, 4, 0.01), (0.0, 3, 1.0)],
+    ("x", "freedom", "tail"),
+    [
+        (3.841459, 1, 0.05),
+        (5.991465, 2, 0.05),
+        (7.814728, 3, 0.05),
+        (11.0705, 5, 0.05),
+        (13.2767, 4, 0.01),
+        (0.0, 3, 1.0),
+    ],
 )
 def test_chi_squared_tail(x: float, freedom: int, tail: float) -> None:
     """Tail probabilities at tabulated quantiles."""

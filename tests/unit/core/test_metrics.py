@@ -100,7 +100,13 @@ def test_times_count_from_the_sides_own_start() -> None:
 def test_other_sides_events_and_a_second_start_change_nothing() -> None:
     """A meter takes only its own side, and its zero is the first Started."""
     meter = SideMeter(A)
-    for event in (Started(A, 0.0), Started(A, 5.0), Tokens(B, 0.2, (1,)), Tokens(A, 0.5, (1,)), Noted(A, 1, "other", "")):
+    for event in (
+        Started(A, 0.0),
+        Started(A, 5.0),
+        Tokens(B, 0.2, (1,)),
+        Tokens(A, 0.5, (1,)),
+        Noted(A, 1, "other", ""),
+    ):
         meter.feed(event)
     assert meter.snapshot().ttft_s == pytest.approx(0.5)
     assert meter.snapshot().output_tokens == 1

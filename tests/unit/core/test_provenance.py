@@ -105,6 +105,21 @@ def test_merged_chunks_are_fitted() -> None:
     assert "fitted" in (found.reason or "")
 
 
+def test_more_refused_drafts_than_single_tokens_means_merging() -> None:
+    """Two refused drafts before a burst but one single token: the last chunk holds a step more and was cut."""
+    found = provenance(chunks(1, 1, 3, spec=detailed([0, 0, 2])), B)
+    assert letters(found) in ("tttdd", "ttttd")  # which single token was refused is open
+    assert not found.exact
+    assert "fitted" in (found.reason or "")
+
+
+def test_many_refused_drafts_cost_linear_time() -> None:
+    """Twenty thousand refused drafts in a row are laid in one pass; a quadratic pass would hit the test's time limit."""
+    found = provenance(chunks(*[1] * 20_001, spec=detailed([0] * 20_000)), B)
+    assert found.exact
+    assert found.steps[-1].drafted == 4
+
+
 def test_prefill_merged_with_the_first_step() -> None:
     """A first chunk of four tokens is the prefill's token and a step of three."""
     assert letters(provenance(chunks(4, 2, spec=detailed([2, 1])), B)) == "tddtdt"

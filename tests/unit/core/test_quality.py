@@ -44,7 +44,7 @@ def test_missing_usage_is_noted() -> None:
     assert "no_usage" in notes(ids_stream(A, [1], [2]))
 
 
-@pytest.mark.parametrize("usage, grade", [(9, "usage"), (None, "estimated")])
+@pytest.mark.parametrize(("usage", "grade"), [(9, "usage"), (None, "estimated")])
 def test_lower_grades_are_noted(usage: int | None, grade: str) -> None:
     """A20: a server without ids is counted by a lower grade, which is said."""
     assert grade in notes(stream(A, [(0.1, (), "a"), (0.2, (), "b")], usage=usage))["no_token_ids"]
@@ -72,7 +72,7 @@ def test_known_draft_length_reveals_merged_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, words",
+    ("spec", "words"),
     [
         (detailed([4, 4, 4]), "12 drafts accepted but only 2 seen"),
         (detailed([1, 1, 0, 0]), "4 drafting steps but 2 decode steps"),

@@ -39,7 +39,9 @@ def test_textbook_values() -> None:
     assert expected_tokens(1.0, 4) == 5.0
 
 
-@pytest.mark.parametrize("a, best", [(0.5, (5, 3, 2, 1)), (0.7, (9, 6, 4, 3)), (0.8, (14, 8, 6, 4)), (0.9, (16, 13, 10, 7))])
+@pytest.mark.parametrize(
+    ("a", "best"), [(0.5, (5, 3, 2, 1)), (0.7, (9, 6, 4, 3)), (0.8, (14, 8, 6, 4)), (0.9, (16, 13, 10, 7))]
+)
 def test_best_draft_lengths(a: float, best: tuple[int, ...]) -> None:
     """The k that maximises the textbook speedup for c = .01, .05, .1, .2 is the published one (k up to 16)."""
     for c, k in zip((0.01, 0.05, 0.1, 0.2), best, strict=True):

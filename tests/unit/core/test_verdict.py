@@ -145,7 +145,7 @@ def test_sampling_is_not_compared_token_by_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "left, right, words",
+    ("left", "right", "words"),
     [
         ({"usage": 1, "prompt": 21}, {"usage": 1, "prompt": 22}, "21 and 22 prompt tokens."),
         ({"prompt_ids": (1, 2, 3)}, {"prompt_ids": (1, 9, 3)}, "different from prompt token 2 on"),
@@ -170,7 +170,10 @@ def test_cut_stream_cannot_be_decided() -> None:
     """B13: the speculative side broke after 10 of 20 tokens that match: cannot decide, first 10 match."""
     found = verdict(ids_stream(A, *[[i] for i in range(20)]), cut(ids_stream(B, *[[i] for i in range(10)])))
     assert found.cls == "not_comparable"
-    assert found.reason == "Cannot decide: the speculative stream was interrupted after 10 tokens; the first 10 tokens match."
+    assert (
+        found.reason
+        == "Cannot decide: the speculative stream was interrupted after 10 tokens; the first 10 tokens match."
+    )
     assert (found.compared, found.position) == (10, None)
 
 
@@ -225,7 +228,7 @@ def test_without_ids_only_texts_are_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    "left, right, cls, words",
+    ("left", "right", "cls", "words"),
     [
         (texts(A, "abc"), texts(B, "abd"), "different", "from character 3 on"),
         (texts(A, "abc"), texts(B, "ab"), "different", "from character 3 on"),

@@ -46,7 +46,7 @@ def test_near_tie_by_the_streams_own_logprobs() -> None:
 
 
 @pytest.mark.parametrize(
-    "gap, cls, words",
+    ("gap", "cls", "words"),
     [
         (0.0005, "near_tie", "within the tolerance of 0.001 nats (default for float32)"),
         (0.0015, "different", "Suspicious"),

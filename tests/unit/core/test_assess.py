@@ -1,0 +1,137 @@
+"""The whole assessment of a record: parts agree with each other, and facts reach the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specdemo.core.assess import assess, badge, limit
+from specdemo.core.engine import EngineFacts
+from specdemo.core.events import Failed, Noted, Started, Tokens
+from specdemo.core.prompt import Prompt, Sampling
+from specdemo.core.results import Check
+from specdemo.core.run import RunHeader, RunPlan, RunRecord
+from tests.unit.core.streams import NAMES, A, B, cut, detailed, ids_stream, record, trace_record
+
+FACTS = (
+    EngineFacts(A, "m", dtype="float32", device_key="cpu:0"),
+    EngineFacts(B, "m", dtype="float32", device_key="cpu:1", method="draft_model", k=4),
+)
+
+
+def header(mode: str = "race", keys: tuple[str | None, str | None] = ("a", "b"), *, known: bool = True) -> RunHeader:
+    """A header with these device keys."""
+    facts = (
+        tuple(replace(side, device_key=key) for side, key in zip(FACTS, keys, strict=True)) if known else (None, None)
+    )
+    return RunHeader("x", 0.0, RunPlan(Prompt(text="x"), mode=mode), facts=facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (header("measure", ("a", "a")), "measured"),
+        (header("race", ("a", "a")), "race_shared"),
+        (header("race", ("a", "b")), "race_separate"),
+        (header("race", (None, "b")), "race_shared"),
+        (header("race", known=False), "race_shared"),
+    ],
+)
+def test_badge(head: RunHeader, name: str) -> None:
+    """Unknown devices count as shared; a replay is always called recorded."""
+    assert badge(head) == name
+    assert badge(head, recorded=True) == "recorded"
+
+
+def test_tolerance_follows_the_engines_number_format() -> None:
+    """Both float32: 0.001. One bfloat16 or quantised: the wider. Unknown: bfloat16's."""
+    assert limit(RunHeader("x", 0.0, RunPlan(Prompt(text="x")), facts=FACTS)).nats == 1e-3
+    wide = (FACTS[0], replace(FACTS[1], dtype="bfloat16"))
+    assert limit(RunHeader("x", 0.0, RunPlan(Prompt(text="x")), facts=wide)).nats == 0.25
+    packed = (FACTS[0], replace(FACTS[1], dtype=None, settings=(("quantization", "gptq"),)))
+    assert "gptq" in limit(RunHeader("x", 0.0, RunPlan(Prompt(text="x")), facts=packed)).source
+    assert limit(header(known=False)).nats == 0.25
+
+
+def test_one_failed_side_leaves_the_other_whole() -> None:
+    """A06, A23, B11: the failed side keeps its partial text and its reason; the other finishes; no verdict, no ratio."""
+    broken = (*ids_stream(B, [1], [2, 3])[:-1], Failed(B, 0.2, "rejected", "min_p is not supported."))
+    found = assess(record(ids_stream(A, [1], [2], [3], usage=3), broken))
+    assert (found.standard.state, found.speculative.state) == ("finished", "failed")
+    assert (found.speculative.error_kind, found.speculative.error_message) == ("rejected", "min_p is not supported.")
+    assert found.speculative.text == "<1><2><3>"
+    assert found.verdict.cls == "not_comparable"
+    assert found.speedup.decode is None
+    assert assess(record(cut(broken, "cancelled"))).speculative.state == "cancelled"
+
+
+def test_red_check_reaches_the_verdict() -> None:
+    """A red item of the header forbids the claim; a later one is added; an identical text changes nothing."""
+    sides = ids_stream(A, [1], usage=1, prompt=5), ids_stream(B, [1], usage=1, prompt=6)
+    found = assess(record(*sides, checks=(Check("lossy", "block", "Lossy mode on."),)))
+    assert found.verdict.reason == "Not comparable: Lossy mode on."
+    assert [check.level for check in found.checks] == ["block", "block"]
+
+
+def test_engine_known_not_to_speculate_tests_nothing() -> None:
+    """Speculation that is off by the facts makes equal outputs not_tested; "unknown" does not."""
+    sides = ids_stream(A, [1], [2], usage=2), ids_stream(B, [1], [2], usage=2)
+    off = Check("speculation", "warn", "The speculative engine does not speculate: nothing is tested.")
+    assert assess(record(*sides, checks=(off,))).verdict.cls == "not_tested"
+    assert assess(record(*sides)).verdict.cls == "identical"
+
+
+def test_control_run_is_judged_without_drafts() -> None:
+    """A control run of the standard engine against itself is identical, not not_tested."""
+    sides = ids_stream(A, [1], [2], usage=2), ids_stream(B, [1], [2], usage=2)
+    plan = RunPlan(Prompt(text="x"), control=True)
+    assert assess(record(*sides, plan=plan)).verdict.cls == "identical"
+
+
+def test_sampling_run_has_numbers_and_no_identity() -> None:
+    """At temperature above 0 speeds are compared over different texts, identity is not."""
+    sides = ids_stream(A, [1], [2], usage=2), ids_stream(B, [1], [3], usage=2)
+    found = assess(record(*sides, prompt=Prompt(text="x", sampling=Sampling(temperature=1.0))))
+    assert found.verdict.cls == "not_comparable"
+    assert found.speedup.decode == pytest.approx(1.0)
+    assert "2 tokens a side" in found.speedup.basis
+
+
+def test_clients_notes_are_kept_and_not_doubled() -> None:
+    """What the client noted is shown once, also when the core finds the same."""
+    sides = (*ids_stream(A, [1], [2])[:-1], Noted(A, 0.15, "no_usage", "No usage."), ids_stream(A, [1], [2])[-1])
+    kinds = [note.message for note in assess(record(sides)).notes if note.kind == "no_usage"]
+    assert kinds == ["No usage."]
+
+
+def test_cold_start_is_named_on_the_slow_side() -> None:
+    """D19: a first token after more than a second and four times the other's is called a possible cold start."""
+    late = (Started(A, 0.0), Tokens(A, 8.0, (1,)))
+    found = assess(record(late, ids_stream(B, [1])))
+    assert [(note.kind, note.side) for note in found.notes if note.kind == "cold_start"] == [("cold_start", A)]
+
+
+def test_live_range_is_a_value_for_methods_that_always_draft() -> None:
+    """A draft-model engine drafts in every step, so while it runs the lower end is the rate."""
+    found = assess(record(ids_stream(B, [1], [2, 3], [4])[:-1], facts=FACTS)).speculative.metrics.acceptance
+    assert found.low == found.high == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_record_same_words(name: str) -> None:
+    """An assessment depends on nothing but the record."""
+    assert assess(trace_record(name)) == assess(trace_record(name))
+
+
+@given(st.integers(0, 60))
+def test_any_prefix_of_a_run_can_be_assessed(length: int) -> None:
+    """However early a run is looked at, nothing raises and no claim is made before both ended."""
+    full = record(ids_stream(A, *[[i] for i in range(20)]), ids_stream(B, [0], [1, 2, 3], spec=detailed([2])))
+    part = RunRecord(full.header, full.events[:length])
+    found = assess(part)
+    if len(part.events) < len(full.events):
+        assert found.verdict.cls == "not_comparable"
+        assert found.speedup.decode is None
