@@ -229,5 +229,3 @@ class VllmEngine:
             return answers.detokenized(await self._optional("POST", "/detokenize", {"model": model, "tokens": [token]}))
         except EngineError:
             return ""
-
-

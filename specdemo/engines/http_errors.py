@@ -64,7 +64,9 @@ def translate(error: Exception, where: str) -> EngineError:
             "name your certificate authority's file in the CA file setting."
         )
     if isinstance(cause, ssl.SSLError):
-        return EngineUnavailable(f"{where} does not speak TLS as expected; check whether it should be http:// or https://.")
+        return EngineUnavailable(
+            f"{where} does not speak TLS as expected; check whether it should be http:// or https://."
+        )
     for kind in type(error).__mro__:
         if (found := TABLE.get(kind)) is not None:
             return found[0](found[1].format(where=where))

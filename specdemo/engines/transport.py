@@ -262,9 +262,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             options |= {"ssl": self._context or ssl.create_default_context(), "server_hostname": origin.host}
         try:
             async with asyncio.timeout(self._limits.connect_s):
-                _, link = await loop.create_connection(
-                    lambda: Link(self._clock), origin.host, origin.port, **options
-                )
+                _, link = await loop.create_connection(lambda: Link(self._clock), origin.host, origin.port, **options)
         except TimeoutError:
             raise httpx.ConnectTimeout("no connection in time") from None
         except OSError as error:

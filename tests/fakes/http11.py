@@ -98,7 +98,9 @@ class Connection(asyncio.Protocol):
         lines = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
         del self._buffer[: end + 4]
         method, target, _ = lines[0].split(" ", 2)
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+        }
         length = int(headers.get("content-length", "0"))
         while len(self._buffer) < length:
             if not await self._more():
@@ -160,5 +162,8 @@ class Connection(asyncio.Protocol):
 
 def head(status: int, headers: dict[str, str]) -> bytes:
     """Status line and headers."""
-    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [
+        f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

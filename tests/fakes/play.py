@@ -64,8 +64,8 @@ class Player:
     async def play_raw(self, raw: list[Any]) -> None:
         """Exact bytes: entries are text, or {"at", "data" | "b64"}."""
         await self._head()
-        for entry in raw:
-            entry = {"data": entry} if isinstance(entry, str) else entry
+        for item in raw:
+            entry = {"data": item} if isinstance(item, str) else item
             if not await self._wait(self._start + entry.get("at", 0.0)):
                 return
             data = base64.b64decode(entry["b64"]) if "b64" in entry else entry["data"].encode()

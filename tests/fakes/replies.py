@@ -57,8 +57,10 @@ def steps_of(reply: Reply, request: Asked, words: Words, k: int | None) -> tuple
     elif reply.steps is not None:
         steps = list(reply.steps) * reply.repeat
     else:
-        pieces = words.pieces(reply.text) if reply.text is not None else words.story(
-            reply.tokens if reply.tokens is not None else request.max_tokens
+        pieces = (
+            words.pieces(reply.text)
+            if reply.text is not None
+            else words.story(reply.tokens if reply.tokens is not None else request.max_tokens)
         )
         steps = _burst_steps(pieces, reply.bursts if k else [1], words, k)
     kept: list[Step] = []
@@ -131,7 +133,9 @@ def payloads(reply: Reply, request: Asked, words: Words, k: int | None) -> tuple
     if request.chat and reply.role_chunk:
         first = steps[0].at or 0.0 if steps else reply.first_s
         role = {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
-        items.append(Item(reply.role_at if reply.role_at is not None else first, _chunk(request, reply, [role], first=True)))
+        items.append(
+            Item(reply.role_at if reply.role_at is not None else first, _chunk(request, reply, [role], first=True))
+        )
     running = 0
     for index, step in enumerate(steps):
         running += len(step.ids)

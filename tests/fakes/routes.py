@@ -35,7 +35,11 @@ class Routes:
             connection.close()
             return
         path = request.path.removeprefix("/proxy/llm")
-        if path.startswith("/v1/") and script.api_key and request.headers.get("authorization") != f"Bearer {script.api_key}":
+        if (
+            path.startswith("/v1/")
+            and script.api_key
+            and request.headers.get("authorization") != f"Bearer {script.api_key}"
+        ):
             await connection.reply_json(401, {"error": "Unauthorized"})
             return
         if path in ("/v1/chat/completions", "/v1/completions"):
@@ -74,7 +78,9 @@ class Routes:
         body = request.json()
         text = chat_text(body["messages"]) if "messages" in body else str(body.get("prompt", ""))
         ids = [*self._server.script.bos, *self._server.words.encode(text)]
-        await connection.reply_json(200, {"count": len(ids), "max_model_len": self._server.script.max_model_len, "tokens": ids})
+        await connection.reply_json(
+            200, {"count": len(ids), "max_model_len": self._server.script.max_model_len, "tokens": ids}
+        )
 
     async def _complete(self, chat: bool, request: Request, connection: Connection) -> None:
         server, script, body = self._server, self._server.script, request.json()
@@ -86,7 +92,9 @@ class Routes:
                 return
         want = asked(chat, body, script.model, server.words, script.bos)
         if want.model not in (script.models or [script.model]):
-            await connection.reply_json(404, refusal(f"The model `{want.model}` does not exist.", "NotFoundError", 404, "model"))
+            await connection.reply_json(
+                404, refusal(f"The model `{want.model}` does not exist.", "NotFoundError", 404, "model")
+            )
             return
         if not want.stream and body.get("prompt_logprobs") is not None:
             await connection.reply_json(200, self._scored(want, int(body["prompt_logprobs"])))
@@ -144,7 +152,10 @@ class Routes:
         carrying = [index for index, item in enumerate(items) if item.step is not None and item.step.ids]
         if len(carrying) > 2:
             item = items[carrying[2]]
-            choice = {**item.payload["choices"][0], "token_ids": [7, *item.payload["choices"][0].get("token_ids", [])[1:]]}
+            choice = {
+                **item.payload["choices"][0],
+                "token_ids": [7, *item.payload["choices"][0].get("token_ids", [])[1:]],
+            }
             items[carrying[2]] = replace(item, payload={**item.payload, "choices": [choice]})
         return items
 
@@ -152,21 +163,32 @@ class Routes:
         steps, reason = steps_of(reply, want, self._server.words, self._server.script.k)
         merged = Step([token for step in steps for token in step.ids], "".join(step.text for step in steps),
                       "".join(step.reasoning for step in steps))  # fmt: skip
-        items, metrics = payloads(replace(reply, steps=[merged], trace=None, text=None), want, self._server.words, self._server.script.k)
+        items, metrics = payloads(
+            replace(reply, steps=[merged], trace=None, text=None), want, self._server.words, self._server.script.k
+        )
         self._server.counters.step(merged)
         chosen = next(item.payload for item in items if item.step is not None)
         choice = {**chosen["choices"][0], "finish_reason": reason}
         if want.chat:
             choice["message"] = {"role": "assistant", **choice.pop("delta")}
         count = len(merged.ids)
-        usage = {"prompt_tokens": len(want.prompt_ids), "completion_tokens": count, "total_tokens": len(want.prompt_ids) + count}
+        usage = {
+            "prompt_tokens": len(want.prompt_ids),
+            "completion_tokens": count,
+            "total_tokens": len(want.prompt_ids) + count,
+        }
         return {**chosen, "choices": [choice], "usage": usage, "metrics": metrics}
 
     def _probed(self, want: Asked) -> dict[str, Any]:
         found = [(int(token), value) for token, value in self._server.script.candidates or [[11, -0.1], [12, -2.5]]]
         top = {f"token_id:{token}": value for token, value in found[: want.logprobs or 1]}
         text = self._server.words.decode([found[0][0]])
-        logprobs = {"tokens": [f"token_id:{found[0][0]}"], "token_logprobs": [found[0][1]], "top_logprobs": [top], "text_offset": [0]}
+        logprobs = {
+            "tokens": [f"token_id:{found[0][0]}"],
+            "token_logprobs": [found[0][1]],
+            "top_logprobs": [top],
+            "text_offset": [0],
+        }
         choice = {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": "length", "token_ids": [found[0][0]]}
         return {"id": "cmpl-1", "object": "text_completion", "model": want.model, "choices": [choice]}
 
@@ -174,10 +196,12 @@ class Routes:
         entries: list[Any] = [None]
         for position, token in enumerate(want.prompt_ids[1:], start=1):
             gap = self._server.script.score_gaps.get(str(position), 0.0)
-            actual = {"logprob": -0.1 - gap, "rank": 2 if gap else 1, "decoded_token": self._server.words.decode([token])}
+            actual = {
+                "logprob": -0.1 - gap,
+                "rank": 2 if gap else 1,
+                "decoded_token": self._server.words.decode([token]),
+            }
             other = {"logprob": -0.1 if gap else -3.0, "rank": 1 if gap else 2, "decoded_token": "~"}
             entries.append({str(token): actual, **({"99999": other} if top > 1 or gap else {})})
         choice = {"index": 0, "text": "", "finish_reason": "length", "prompt_logprobs": entries, "logprobs": None}
         return {"id": "cmpl-2", "object": "text_completion", "model": want.model, "choices": [choice]}
-
-

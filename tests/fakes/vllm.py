@@ -132,7 +132,9 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(script: Script | dict[str, Any] | None = None, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Server]:
+async def serving(
+    script: Script | dict[str, Any] | None = None, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[Server]:
     """A scripted engine in this process, on a free port."""
     server = Server(parse(script or {}))
     await server.start(host, port)

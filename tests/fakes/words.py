@@ -46,4 +46,7 @@ class Words:
 def chat_text(messages: object) -> str:
     """The made-up chat template."""
     turns = messages if isinstance(messages, list) else []
-    return "".join(f"<{turn.get('role')}>{turn.get('content')}" for turn in turns if isinstance(turn, dict)) + "<assistant>"
+    return (
+        "".join(f"<{turn.get('role')}>{turn.get('content')}" for turn in turns if isinstance(turn, dict))
+        + "<assistant>"
+    )
