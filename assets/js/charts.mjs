@@ -7,10 +7,10 @@
  */
 import { count, duration, isNumber, percent, ratio } from "./format.mjs";
 
-const HEIGHT = 190;
+const HEIGHT = 200;
 const LEFT = 44;
 const RIGHT = 14;
-const TOP = 14;
+const TOP = 26;
 const BOTTOM = 34;
 const POINTS = 240;
 
@@ -56,7 +56,7 @@ function frame(width, yTicks, show, xLabel, yLabel) {
     label(LEFT - 6, y(v) + 4, show(v), "tick", "end"),
   ]);
   if (xLabel) shapes.push(label((LEFT + width - RIGHT) / 2, HEIGHT - 3, xLabel, "axis-name"));
-  if (yLabel) shapes.push(label(4, TOP - 4, yLabel, "axis-name", "start"));
+  if (yLabel) shapes.push(label(0, 11, yLabel, "axis-name", "start"));
   return { y, shapes };
 }
 
@@ -115,7 +115,9 @@ export function progress(view, { width, say, lang }) {
 
 const chart = (width, shapes, says) => ({ width, height: HEIGHT, shapes, says });
 
-/** Upright bars with their values on top. `bars`: [name, value, class]; `marks`: values drawn as a short line. */
+const circle = (x, y) => shape("circle", { cx: round(x), cy: round(y), r: 4, class: "sd-reach" });
+
+/** Upright bars with their values on top. `bars`: [name, value, class]; `marks`: values drawn as a circle beside the bar. */
 function columns(width, bars, { yTicks, show, tick, xLabel, yLabel, marks = [] }) {
   const { y, shapes } = frame(width, yTicks, tick ?? show, xLabel, yLabel);
   const slot = (width - LEFT - RIGHT) / bars.length;
@@ -134,22 +136,12 @@ function columns(width, bars, { yTicks, show, tick, xLabel, yLabel, marks = [] }
     );
     shapes.push(label(middle, y(value) - 5, show(value), "value"));
     shapes.push(label(middle, HEIGHT - BOTTOM + 14, name));
-    const mark = marks[i];
-    if (isNumber(mark))
-      shapes.push(
-        shape("line", {
-          x1: round(middle - bar / 2 - 4),
-          x2: round(middle + bar / 2 + 4),
-          y1: round(y(mark)),
-          y2: round(y(mark)),
-          class: "sd-mark",
-        }),
-      );
+    if (isNumber(marks[i])) shapes.push(circle(middle + bar / 2 + 9, y(marks[i])));
   });
   return shapes;
 }
 
-/** Share of drafts that accepted more than j tokens; the short line: among the drafts that got that far. */
+/** Share of drafts that accepted more than j tokens; the circle: among the drafts that got that far. */
 export function positions(view, { width, say, lang }) {
   const { per_position: shares, per_position_conditional: reached = [] } =
     view.sides.speculative.metrics.acceptance ?? {};
@@ -165,6 +157,11 @@ export function positions(view, { width, say, lang }) {
       marks: reached,
     },
   );
+  if (reached.some(isNumber)) {
+    const name = say("conditional");
+    shapes.push(label(width - RIGHT, 11, name, "axis-name", "end"));
+    shapes.push(circle(width - RIGHT - 10 - name.length * (name.charCodeAt(0) > 255 ? 11.5 : 5.6), 7));
+  }
   const says = say("says_positions", {
     first: percent(shares[0], lang),
     k: shares.length,
@@ -220,7 +217,7 @@ export function theory(view, { width, say, lang }) {
   ]);
   shapes.push(shape("line", { x1: round(x(1)), x2: round(x(1)), y1: TOP - 6, y2: HEIGHT - BOTTOM, class: "sd-one" }));
   rows.forEach(([name, value, kind], i) => {
-    const top = TOP + 8 + i * 45;
+    const top = TOP + 2 + i * 46;
     shapes.push(label(left - 8, top + 19, say(name), "tick", "end"));
     if (!isNumber(value)) return;
     shapes.push(

@@ -1,6 +1,6 @@
 /** Everything around the text: numbers, lanes, verdict, split, checks, notes. View in, text out; no clock of its own. */
 import { SIDES } from "../frame.mjs";
-import { count, direction, isNumber, lookup, nats, percent, show, visible } from "../format.mjs";
+import { count, direction, isNumber, lookup, nats, show, visible } from "../format.mjs";
 
 const SIGNS = {
   live: "≡",
@@ -117,8 +117,8 @@ export function createBoard(root) {
     for (const name of SIDES) {
       const { count: n, end } = view.sides[name];
       const bar = lane[name]?.querySelector("i");
-      if (bar) bar.style.transform = `scaleX(${Math.min(1, n / line).toFixed(4)})`;
-      mark(lane[name], "ended", end ? "yes" : "");
+      if (bar) bar.style.transform = `translateX(${(100 * Math.min(1, n / line) - 100).toFixed(2)}%)`;
+      mark(lane[name], "ended", end?.state ?? "");
       put(lane[name] && role("lane-count", lane[name]), view.head ? count(n, lang) : "–");
     }
     const [a, b] = SIDES.map((name) => view.sides[name].count);
@@ -135,6 +135,8 @@ export function createBoard(root) {
       ? say(way)
       : (view.speedup?.reasons?.decode ?? (view.head && !view.done ? say("speedup_pending") : ""));
     put(role("speedup-words"), words);
+    const race = [view.head?.badge, view.head?.recorded?.how].includes("race_shared");
+    put(role("speedup-basis"), way && race ? say("race_only") : ""); // a race's ratio never stands without this
     const element = role("speedup-words")?.closest(".sd-speedup");
     mark(element, "way", way ?? "");
     if (element) element.title = view.speedup?.basis ?? "";
@@ -166,10 +168,6 @@ export function createBoard(root) {
       role("verdict-detail"),
       live ? "" : [equal, equal ? "" : v.reason, ...(v.remarks ?? [])].filter(Boolean).join(" "),
     );
-    const { recheck_top_share: share, recheck_positions: positions } = view.probe ?? {};
-    hide(role("verdict-recheck"), !isNumber(share));
-    if (isNumber(share))
-      put(role("verdict-recheck"), say("recheck", { share: percent(share, lang), n: count(positions, lang) }));
   }
 
   function split(view, say, lang) {

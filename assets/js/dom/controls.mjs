@@ -131,7 +131,7 @@ export function createControls(root, page) {
   function draw({ display, replay, playing, speed, position, duration, clock }) {
     for (const button of root.querySelectorAll("[data-toggle]"))
       button.setAttribute("aria-pressed", String(display[button.dataset.toggle] === true));
-    root.classList.toggle("sd-plain", !display.provenance);
+    root.classList.toggle("sd-no-origin", !display.provenance);
     const box = root.querySelector('[data-role="replay"]');
     if (!box) return;
     if (box.hidden === replay) box.hidden = !replay;

@@ -63,7 +63,7 @@ export function createPage(root, fire = () => {}) {
   let dirty = true;
   let plotsDirty = true;
   let jumped = false;
-  const last = { numbers: 0, plots: 0, said: 0, sentence: "", lag: 0 };
+  const last = { numbers: 0, plots: 0, said: 0, sentence: "", resting: false };
 
   const controls = createControls(root, {
     say: (...a) => say(...a),
@@ -227,10 +227,11 @@ export function createPage(root, fire = () => {}) {
     pump(now);
     let resting = !player.playing;
     for (const side of SIDES) resting = drawText(side, now, how) && resting;
-    const numbersDue = dirty || player.playing || player.mode !== "live";
+    const numbersDue = dirty || player.playing || resting !== last.resting;
     if (numbersDue && (now - last.numbers >= NUMBERS_EVERY || resting)) {
       last.numbers = now;
       dirty = false;
+      last.resting = resting;
       if (player.mode !== "live") view.t = Math.max(view.t, player.position);
       const total = player.mode === "live" && !view.done ? null : Math.max(totals.standard, totals.speculative);
       board.draw(view, { say, lang, total, together: together() });
