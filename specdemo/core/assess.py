@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from specdemo.core import comparability, provenance, tolerance
 from specdemo.core.events import SIDES, Side
-from specdemo.core.metrics import SideMeter
+from specdemo.core.metrics import SideMeter, meter_for
 from specdemo.core.outcome import Outcome, collect
 from specdemo.core.results import Acceptance, Check, Note, SideMetrics, Verdict
 from specdemo.core.run import Assessment, RunHeader, RunRecord, SideResult
@@ -18,8 +18,6 @@ from specdemo.core.verdict import judge
 COLD_S = 1.0
 COLD_RATIO = 4.0
 """A first token this much later than the other side's smells of a cold start rather than of speculation."""
-
-_ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
 
 
 def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
@@ -90,12 +88,7 @@ def limit(header: RunHeader) -> tolerance.Tolerance:
 
 
 def _meter(record: RunRecord, side: Side) -> SideMeter:
-    facts = record.header.facts[SIDES.index(side)]
-    meter = SideMeter(
-        side,
-        k=facts.k if facts else None,
-        always_drafts=facts is not None and facts.method in _ALWAYS_DRAFTS,
-    )
+    meter = meter_for(side, record.header.facts[SIDES.index(side)])
     for event in record.events:
         meter.feed(event)
     return meter

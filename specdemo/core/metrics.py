@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specdemo.core import acceptance, quality
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import (
     CountersRead,
     Event,
@@ -22,6 +23,9 @@ from specdemo.core.events import (
 )
 from specdemo.core.rates import LiveRate
 from specdemo.core.results import Acceptance, CountSource, Note, SideMetrics
+
+ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
+"""Methods that draft k tokens in every step; others (n-gram, suffix) only when they find something."""
 
 TINY_GAP_S = 0.001
 """Chunks closer than this arrived together: no engine step is that short."""
@@ -312,6 +316,13 @@ class SideMeter:
         if source == "approximate" or self._text_chunks:
             return "The server sends no token ids, so steps cannot be counted."
         return "No decode step was seen."
+
+
+def meter_for(side: Side, facts: EngineFacts | None) -> SideMeter:
+    """A meter that knows what the engine says of its drafting; ``facts`` None if it says nothing."""
+    if facts is None:
+        return SideMeter(side)
+    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS)
 
 
 def _since(start: float | None, at: float | None) -> float | None:
