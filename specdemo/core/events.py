@@ -94,6 +94,16 @@ class TopToken:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """One position of a teacher-forced text: the token, its log-probability and rank (1 = best), the best candidates."""
+
+    id: int
+    logprob: float
+    rank: int
+    top: tuple[TopToken, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TokenLogprob:
     """The log-probability of one delivered token, and the best alternatives when asked for."""
 

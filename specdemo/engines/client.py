@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 
 from specdemo.core.engine import EngineFacts, EngineSpec
-from specdemo.core.events import Event, Side, SpecCounters, TopToken
+from specdemo.core.events import Event, ScoredToken, Side, SpecCounters, TopToken
 from specdemo.core.prompt import Prompt
 from specdemo.engines import answers, requests
 from specdemo.engines.arrivals import LagMonitor
@@ -33,15 +33,6 @@ _LOGPROB_LADDER = (20, 5, 2, 1)
 """Candidates to ask for; engines refuse more than their ``--max-logprobs``."""
 _SHOWN = 5
 _MISSING = (404, 405, 501)
-
-
-class ScoredToken(NamedTuple):
-    """As ``runs.ports.ScoredToken``."""
-
-    id: int
-    logprob: float
-    rank: int
-    top: tuple[TopToken, ...]
 
 
 class VllmEngine:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from specdemo.core.engine import EngineFacts, EngineStatus
-from specdemo.core.events import Event, Side, SpecCounters, TopToken
+from specdemo.core.events import Event, ScoredToken, Side, SpecCounters, TopToken
 from specdemo.core.prompt import Prompt
+
+__all__ = ["Clock", "Engine", "EngineControl", "ScoredToken"]
 
 Clock = Callable[[], float]
 """Monotonic seconds; only differences mean anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredToken:
-    """One position of a teacher-forced text: the actual id, its logprob and rank (1 = best), and the best candidates."""
-
-    id: int
-    logprob: float
-    rank: int
-    top: tuple[TopToken, ...]
 
 
 class Engine(Protocol):
