@@ -15,6 +15,7 @@ import typer
 
 from specdemo import __version__
 from specdemo.cli.config import config
+from specdemo.cli.doctor import doctor
 from specdemo.cli.flags import with_settings
 from specdemo.cli.loop import STOPPED
 from specdemo.cli.output import error_document, print_json, stderr
@@ -22,7 +23,7 @@ from specdemo.cli.race import race
 from specdemo.cli.serve import serve
 from specdemo.errors import SpecDemoError
 
-COMMANDS: tuple[Callable[..., int | None], ...] = (serve, race, config)
+COMMANDS: tuple[Callable[..., int | None], ...] = (serve, race, doctor, config)
 """Functions of (loaded settings, own flags); the name of the function is the name of the command."""
 
 

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import platform
-import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -255,9 +254,9 @@ class _Current:
                 yield event
 
     async def facts(self) -> EngineFacts:
-        client = await self._now()
-        found = await client.facts()
-        return completed(found, client.spec) if client.spec is not None else found
+        found = await (await self._now()).facts()
+        specs = self._pair.specs
+        return completed(found, specs[SIDES.index(self.side)]) if specs else found
 
     async def tokenize(self, prompt: Prompt) -> tuple[int, ...] | None:
         return await (await self._now()).tokenize(prompt)
@@ -287,22 +286,10 @@ class _Current:
 
 
 def completed(found: EngineFacts, spec: EngineSpec) -> EngineFacts:
-    """What an engine says of itself, completed by what it was started with."""
-    speculation = spec.speculation
-    settings = dict(found.settings)
-    if repaired(spec, found.version):
-        settings[REPAIR_SETTING] = "on"
-    return replace(
-        found,
-        method=found.method or (speculation.method if speculation else None),
-        k=found.k if found.k is not None else (speculation.k if speculation else None),
-        lossy=found.lossy or (speculation.lossy if speculation else None),
-        device=found.device or spec.device,
-        device_key=found.device_key or f"{profiles.device_key(spec)}@{socket.gethostname()}",
-        dtype=found.dtype or (spec.dtype if spec.dtype != "auto" else None),
-        settings=tuple(sorted(settings.items())),
-        managed=True,
-    )
+    """What an engine says of itself, and whether it was started with the sampling repair, which it does not say."""
+    if not repaired(spec, found.version):
+        return found
+    return replace(found, settings=tuple(sorted({**dict(found.settings), REPAIR_SETTING: "on"}.items())))
 
 
 def hardware(environment: EngineEnvironment) -> str:

@@ -21,10 +21,11 @@ import psutil
 from specdemo.compose.attached import limits
 from specdemo.compose.managed import ManagedPair, SpecPair, completed
 from specdemo.core.codec import decode, encode
-from specdemo.core.engine import EngineFacts, EngineSpec
+from specdemo.core.engine import EngineFacts, EngineSpec, EngineStatus
 from specdemo.core.events import SIDES, Side
 from specdemo.engines.attached import AttachedControl, Target
 from specdemo.engines.client import VllmEngine
+from specdemo.engines.limits import Limits
 from specdemo.engines.probe import Probe
 from specdemo.runs.ports import Engine
 from specdemo.settings import Settings
@@ -66,7 +67,7 @@ async def open_running(
         engines: dict[Side, Engine] = {}
         targets = []
         for side, address, spec in zip(SIDES, running.addresses, running.specs, strict=True):
-            engine = _Known(side, address, model=spec.served_name, limits=limits(settings), spec=spec)
+            engine = _Known(side, address, spec, limits(settings))
             stack.push_async_callback(engine.aclose)
             engines[side] = engine
             targets.append(Target(side, address, Probe(address), spec.served_name))
@@ -76,13 +77,25 @@ async def open_running(
         yield engines, control
 
 
+async def running_statuses(data: Path, settings: Settings) -> tuple[EngineStatus, ...]:
+    """How the engines of a running serve are; none when there is no such process."""
+    running = find_running(data)
+    if running is None:
+        return ()
+    async with open_running(running, settings) as (_, control):
+        return control.statuses()
+
+
 class _Known(VllmEngine):
-    """A client that completes what an engine says of itself by the spec it was started with."""
+    """A client that knows what its engine was started with."""
+
+    def __init__(self, side: Side, address: str, spec: EngineSpec, limits: Limits) -> None:
+        super().__init__(side, address, model=spec.served_name, spec=spec, limits=limits)
+        self._started_with = spec
 
     async def facts(self) -> EngineFacts:
-        """As the engine says, then as it was started."""
-        found = await super().facts()
-        return completed(found, self.spec) if self.spec is not None else found
+        """As the engine says, completed by how it was started."""
+        return completed(await super().facts(), self._started_with)
 
 
 @asynccontextmanager

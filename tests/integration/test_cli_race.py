@@ -172,7 +172,7 @@ async def test_control(tmp_path: Path) -> None:
 async def test_recheck(tmp_path: Path) -> None:
     """--recheck scores the speculative text with the standard engine and says what share is its own choice."""
     result = await race(
-        tmp_path, {"reply": {"tokens": 10}, "score_gaps": {"3": 0.5}}, {"reply": {"tokens": 10, "bursts": [1, 3]}}, "--recheck"
+        tmp_path, {"reply": {"tokens": 10}, "score_gaps": {"11": 0.5}}, {"reply": {"tokens": 10, "bursts": [1, 3]}}, "--recheck"
     )
 
     assert any("90.0%" in remark for remark in result.document["verdict"]["remarks"]), result.document["verdict"]
