@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from specdemo.core.engine import Device, EngineSpec, Speculation
+from specdemo.engines.methods import METHODS, ONLY_FROM
 from specdemo.engines.models import check_folder
-from specdemo.engines.speculation import METHODS, ONLY_FROM, as_config
+from specdemo.engines.speculation import as_config
 from specdemo.errors import ConfigError
 
 Version = tuple[int, int]

@@ -2,7 +2,7 @@
 
 vLLM reports a wrong configuration as a traceback half a minute into loading. What can be known before a launch is
 checked here, one sentence per mistake. What depends on the target model, the device or vLLM's version is checked in
-``drafts.py``. Keys, methods and limits follow vLLM 0.32 and 0.33 (``vllm/config/speculative.py``).
+``drafts.py``.
 """
 
 from __future__ import annotations
@@ -10,13 +10,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 from specdemo.core.engine import Speculation
+from specdemo.engines.methods import (
+    BOOL,
+    INT,
+    KEYS,
+    LIST,
+    LOSSY,
+    METHODS,
+    NUM,
+    REFUSED_METHODS,
+    REJECTION,
+)
 from specdemo.errors import ConfigError
 
 K_LIMITS = (1, 32)
@@ -31,65 +41,6 @@ PRESETS: Mapping[str, Mapping[str, Any] | None] = MappingProxyType({
     "suffix": {"method": "suffix"},
 })  # fmt: skip
 """Preset → speculative_config; ``none`` is the A/A control: two standard engines."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """What vLLM asks of one method: whether it needs ``model`` and ``num_speculative_tokens``, and where it exists."""
-
-    needs_model: bool = False
-    needs_k: bool = True
-    until: tuple[int, int] | None = None  # first version without it
-    device: str | None = None  # the only device it runs on
-
-
-METHODS: Mapping[str, Method] = MappingProxyType({
-    "ngram": Method(),
-    "ngram_gpu": Method(device="cuda"),
-    "suffix": Method(needs_k=False),
-    "draft_model": Method(needs_model=True),
-    "eagle": Method(needs_model=True),
-    "eagle3": Method(needs_model=True),
-    "mtp": Method(needs_k=False),
-    "dflash": Method(needs_model=True),
-    "dspark": Method(needs_k=False, device="cuda"),
-    "medusa": Method(needs_model=True, until=(0, 33)),
-    "mlp_speculator": Method(needs_model=True, needs_k=False, until=(0, 33), device="cuda"),
-})  # fmt: skip
-
-REFUSED_METHODS: Mapping[str, str] = MappingProxyType({
-    "custom_class": "it loads Python code by name; start that engine yourself and attach it by its URL",
-    "extract_hidden_states": "it proposes no tokens, so there is nothing to compare",
-})  # fmt: skip
-
-_INT, _NUM, _STR, _BOOL = "a whole number", "a number", "text", "true or false"
-KEYS: Mapping[str, str] = MappingProxyType({
-    "method": _STR, "model": _STR, "num_speculative_tokens": _INT, "draft_tensor_parallel_size": _INT,
-    "quantization": _STR, "moe_backend": _STR, "attention_backend": _STR, "kv_cache_dtype": _STR,
-    "max_model_len": _INT, "revision": _STR, "enforce_eager": _BOOL, "disable_padded_drafter_batch": _BOOL,
-    "disable_eagle_block_drop": _BOOL, "use_local_argmax_reduction": _BOOL, "use_heterogeneous_vocab": _BOOL,
-    "index_share_for_mtp_iteration": _BOOL, "prompt_lookup_min": _INT, "prompt_lookup_max": _INT,
-    "parallel_drafting": _BOOL, "num_speculative_tokens_per_batch_size": "a list",
-    "suffix_decoding_max_tree_depth": _INT, "suffix_decoding_max_cached_requests": _INT,
-    "suffix_decoding_max_spec_factor": _NUM, "suffix_decoding_min_token_prob": _NUM,
-    "rejection_sample_method": _STR, "draft_sample_method": _STR, "synthetic_acceptance_rates": "a list",
-    "synthetic_acceptance_length": _NUM, "enable_adaptive_verification": _BOOL, "dspark_draft_topk": _INT,
-    "fly_window_size": _INT, "fly_entropy_threshold": _NUM, "fly_entropy_top_k": _INT,
-    "draft_lm_head_quantization": _STR, "disable_lookahead_block_hashes": _BOOL, "xpress_topc": _INT,
-})  # fmt: skip
-
-ONLY_FROM: Mapping[str, tuple[int, int]] = MappingProxyType(
-    dict.fromkeys(
-        ("fly_window_size", "fly_entropy_threshold", "fly_entropy_top_k", "draft_lm_head_quantization",
-         "disable_lookahead_block_hashes", "xpress_topc"), (0, 33))
-)  # fmt: skip
-"""Keys that an older vLLM rejects as unknown."""
-
-REJECTION = ("standard", "block", "synthetic", "fly")
-LOSSY: Mapping[str, str] = MappingProxyType({
-    "synthetic": "it accepts draft tokens at random, so the text is not the target model's",
-    "fly": "it accepts tokens that the target model would not have chosen",
-})  # fmt: skip
 
 
 def parse_speculation(
@@ -201,17 +152,15 @@ def _check_keys(config: dict[str, Any]) -> None:
 
 
 def _fits(item: object, form: str) -> bool:
-    match form:
-        case "a whole number":
-            return isinstance(item, int) and not isinstance(item, bool)
-        case "a number":
-            return isinstance(item, int | float) and not isinstance(item, bool) and math.isfinite(item)
-        case "true or false":
-            return isinstance(item, bool)
-        case "a list":
-            return isinstance(item, list)
-        case _:
-            return isinstance(item, str) and bool(item.strip()) and item.isprintable()
+    if form == BOOL or isinstance(item, bool):
+        return form == BOOL and isinstance(item, bool)
+    if form == INT:
+        return isinstance(item, int)
+    if form == NUM:
+        return isinstance(item, int) or (isinstance(item, float) and math.isfinite(item))
+    if form == LIST:
+        return isinstance(item, list)
+    return isinstance(item, str) and bool(item.strip()) and item.isprintable()
 
 
 def _method(config: dict[str, Any]) -> str:
@@ -274,7 +223,7 @@ def _check_schedule(schedule: list[Any] | None, k: int) -> None:
         return
     expected = 1
     for entry in schedule:
-        if not (isinstance(entry, list) and len(entry) == 3 and all(_fits(item, _INT) for item in entry)):
+        if not (isinstance(entry, list) and len(entry) == 3 and all(_fits(item, INT) for item in entry)):
             raise ConfigError("`num_speculative_tokens_per_batch_size` is a list of [first, last, k] of whole numbers.")
         first, last, size = entry
         if first < expected or (expected == 1 and first != 1) or last < first or not 0 <= size <= k:
@@ -306,6 +255,11 @@ def _check_rejection(config: dict[str, Any], method: str, allow_lossy: bool, k: 
         raise ConfigError("`draft_sample_method` must be `greedy` or `probabilistic`.")
     if config.get("enable_adaptive_verification") and method != "dspark":
         raise ConfigError("`enable_adaptive_verification` works with the method `dspark` alone.")
+    if config.get("use_heterogeneous_vocab"):
+        if method != "draft_model":
+            raise ConfigError("`use_heterogeneous_vocab` works with the method `draft_model` alone.")
+        if config.get("draft_sample_method", "greedy") != "greedy":
+            raise ConfigError("`use_heterogeneous_vocab` works with greedy drafts alone; drop `draft_sample_method`.")
     given = [key for key in ("synthetic_acceptance_rates", "synthetic_acceptance_length") if key in config]
     if given and mode != "synthetic":
         raise ConfigError(f'`{given[0]}` works with `"rejection_sample_method": "synthetic"` alone.')
@@ -341,7 +295,7 @@ def _check_synthetic(config: dict[str, Any], given: Sequence[str], k: int | None
     rates = config["synthetic_acceptance_rates"]
     if (
         len(rates) != k
-        or not all(_fits(rate, _NUM) and 0 <= rate <= 1 for rate in rates)
+        or not all(_fits(rate, NUM) and 0 <= rate <= 1 for rate in rates)
         or any(later > earlier for earlier, later in pairwise(rates))
     ):
         raise ConfigError(
