@@ -157,11 +157,7 @@ export function positions(view, { width, say, lang }) {
       marks: reached,
     },
   );
-  if (reached.some(isNumber)) {
-    const name = say("conditional");
-    shapes.push(label(width - RIGHT, 11, name, "axis-name", "end"));
-    shapes.push(circle(width - RIGHT - 10 - name.length * (name.charCodeAt(0) > 255 ? 11.5 : 5.6), 7));
-  }
+  if (reached.some(isNumber)) shapes.push(label(width - RIGHT, 11, `○ ${say("conditional")}`, "axis-name", "end"));
   const says = say("says_positions", {
     first: percent(shares[0], lang),
     k: shares.length,

@@ -69,11 +69,11 @@ test("both lines share their axes, so the faster side is the steeper one", () =>
   assert.equal(chart.says.replaceAll("\u202f", " "), "Standard wrote 8 tokens in 800 ms, speculative 8 in 200 ms.");
 });
 
-test("acceptance by position: one bar a position, as high as its share, with a circle for those that got that far, and its key", () => {
+test("acceptance by position: one bar a position, as high as its share, with a circle for those that got that far", () => {
   const chart = CHARTS.positions(example(), how);
   const heights = rects(chart).map((r) => r.attributes.height);
   assert.ok(Math.abs(heights[1] / heights[0] - 5 / 9) < 0.01);
-  assert.equal(chart.shapes.filter((s) => s.attributes.class === "sd-reach").length, 4);
+  assert.equal(chart.shapes.filter((s) => s.attributes.class === "sd-reach").length, 3);
   assert.equal(
     chart.says,
     "The first drafted token is accepted in 90.0% of the drafts, the last one (number 3) in 25.0%.",

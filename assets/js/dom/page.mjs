@@ -118,6 +118,7 @@ export function createPage(root, fire = () => {}) {
         ["sd-tok sd-step", "legend_step"],
       ].map(([name, key]) => Object.assign(document.createElement("span"), { className: name, textContent: say(key) })),
     );
+    for (const { box } of Object.values(panes)) box.dataset.empty = say("empty");
     board.forget();
   }
 
