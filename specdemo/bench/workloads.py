@@ -86,3 +86,12 @@ def _spread(prompts: list[BenchPrompt], limit: int | None) -> list[BenchPrompt]:
     if limit is None or limit >= len(prompts):
         return prompts
     return [prompts[i * len(prompts) // limit] for i in range(max(limit, 1))]
+
+
+@cache
+def sampling_prompts(folder: Path = PROMPTS) -> tuple[BenchPrompt, ...]:
+    """Eight short texts that repeat themselves, so that drafts are made early, and leave room for chance."""
+    rows = filter(None, (folder / "sampling.jsonl").read_text(encoding="utf-8").split("\n"))
+    return tuple(
+        BenchPrompt(row["id"], "sampling", text=row["text"], language=row["language"]) for row in map(json.loads, rows)
+    )

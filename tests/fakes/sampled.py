@@ -26,9 +26,10 @@ LOOKUP = Lookup(4, 1, 3)
 def logprobs(a: int, b: int) -> tuple[float, ...]:
     """Raw log-probabilities of the next id after ids a, b."""
     rng = random.Random(a * 1009 + b)
-    sharp = rng.choice([0.6, 1.2, 2.0, 3.0])
+    sharp = rng.choice([0.6, 1.0, 1.5, 2.0])
     logits = [rng.gauss(0, sharp) for _ in range(VOCABULARY)]
-    logits[a % VOCABULARY] += 1.5  # likes to repeat, so that n-grams match
+    for liked in (a, (a + b) % 8):  # likes to repeat, so that n-grams match
+        logits[liked] += 4.0
     top = max(logits)
     total = math.log(sum(math.exp(x - top) for x in logits)) + top
     return tuple(x - total for x in logits)

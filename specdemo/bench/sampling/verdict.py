@@ -12,7 +12,7 @@ never large. The standard arm is scored too: if it fails, the reference or this 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -94,46 +94,55 @@ def judge(
     alpha: float = 0.01,
     died: str | None = None,
     repeats: Sequence[Duplicates] = (),
+    drafted: Mapping[str, float] | None = None,
 ) -> SamplingVerdict:
-    """The verdict by reference scoring. ``died`` is the last line of an engine that was lost on the way."""
+    """The verdict by reference scoring.
+
+    ``died`` is the last line of a speculative engine that was lost on the way. ``drafted`` is the engine's own share of
+    tokens at which a draft was tried, by setting, for methods whose drafts can't be recomputed.
+    """
     control, tested = findings(standard, alpha), findings(speculative, alpha)
     tokens = min((arm.tokens for arm in speculative), default=0)
-    power = power_at(tokens)
-    broken = _fault(standard, control)
+    word, text, missing = _decide(standard, speculative, (control, tested), died, repeats, drafted or {})
+    return SamplingVerdict(word, text, tested, control, missing, power_at(tokens))
+
+
+def _decide(
+    standard: Sequence[ArmScore],
+    speculative: Sequence[ArmScore],
+    found: tuple[Sequence[Finding], Sequence[Finding]],
+    died: str | None,
+    repeats: Sequence[Duplicates],
+    drafted: Mapping[str, float],
+) -> tuple[Word, str, tuple[str, ...]]:
+    broken = _fault(standard, found[0])
     if broken is not None:
-        text = f"The standard engine fails its own check ({broken}), so nothing is said about the speculative one."
-        return SamplingVerdict("invalid", text, tested, control, power=power)
-    fault = _fault(speculative, tested)
+        return "invalid", f"The standard engine fails its own check ({broken}): nothing is said about the other.", ()
+    fault = _fault(speculative, found[1])
     if fault is not None:
-        return SamplingVerdict(
-            "differs", f"The speculative engine samples differently: {fault}.", tested, control, power=power
-        )
+        return "differs", f"The speculative engine samples differently: {fault}.", ()
     if died is not None:
-        return SamplingVerdict(
-            "differs", f"The speculative engine died while sampling: {died}", tested, control, power=power
-        )
-    if any(found.suspicious or found.same_index > found.arm_a + found.arm_b for found in repeats):
-        text = (
-            "Sequences repeat more often on one arm than on the other: seeds may be shared, so draws are no evidence."
-        )
-        return SamplingVerdict("invalid", text, tested, control, power=power)
-    missing = _missing(speculative)
+        return "differs", f"The speculative engine died while sampling: {died}", ()
+    if any(pair.suspicious for pair in repeats):
+        return "invalid", "Sequences repeat too often: seeds may be shared, so the draws are no evidence.", ()
+    missing = tuple(_missing(speculative, drafted))
     if missing:
-        text = f"No fault was found, but there is not enough data to certify: {missing[0]}."
-        return SamplingVerdict("not_enough_data", text, tested, control, tuple(missing), power)
+        return "not_enough_data", f"No fault was found, but that is not enough to certify: {missing[0]}.", missing
     names = ", ".join(arm.config for arm in speculative)
-    text = f"Sampling is consistent with the standard engine's distribution ({names}; {tokens:,} tokens a setting)."
-    return SamplingVerdict("consistent", text, tested, control, power=power)
+    tokens = min(arm.tokens for arm in speculative)
+    text = f"Sampling is consistent with the standard engine's distribution ({names}; {tokens:,} tokens or more each)."
+    return "consistent", text, ()
 
 
 def _fault(arms: Sequence[ArmScore], found: Sequence[Finding]) -> str | None:
     for arm in arms:
         if arm.violations > MOST_VIOLATIONS:
             return f"{arm.violations} of {arm.tokens:,} tokens are forbidden by top_k or top_p ({arm.config})"
-    for finding in found:
-        if finding.decides:
-            return _words(finding, next(arm for arm in arms if arm.config == finding.config))
-    return None
+    deciding = [finding for finding in found if finding.decides]
+    if not deciding:
+        return None
+    worst = min(deciding, key=lambda finding: finding.adjusted_p if finding.adjusted_p is not None else 1.0)
+    return _words(worst, next(arm for arm in arms if arm.config == worst.config))
 
 
 def _words(finding: Finding, arm: ArmScore) -> str:
@@ -150,7 +159,7 @@ def _words(finding: Finding, arm: ArmScore) -> str:
     return f"the drawn tokens do not follow the distribution (Cramer's V {effect:.3f}; {size})"
 
 
-def _missing(arms: Sequence[ArmScore]) -> list[str]:
+def _missing(arms: Sequence[ArmScore], drafted: Mapping[str, float]) -> list[str]:
     found = []
     if not arms:
         return ["no setting was scored"]
@@ -164,7 +173,7 @@ def _missing(arms: Sequence[ArmScore]) -> list[str]:
             found.append(f"the temperature is known to ±{_width(arm.temperature):.1%} only ({where})")
         if not _within(arm.top1, TOP1_WITHIN):
             found.append(f"the top-1 share is known to ±{_width(arm.top1):.1%} only ({where})")
-        share = arm.drafted_share
+        share = drafted.get(arm.config, arm.drafted_share)
         if share is None or share < DRAFTED_SHARE:
             found.append(
                 f"drafts were tried at {share or 0.0:.0%} of the tokens, {DRAFTED_SHARE:.0%} are needed ({where}); "

@@ -44,7 +44,7 @@ def coverage(n: int, *, between: float, noise: float, drift: float = 0.0) -> flo
 
 
 @pytest.mark.parametrize(
-    "n, between, noise, drift",
+    ("n", "between", "noise", "drift"),
     [(5, 0.2, 0.05, 0.0), (8, 0.2, 0.1, 0.2), (20, 0.2, 0.05, 0.2), (20, 0.05, 0.2, 0.2)],
 )
 def test_interval_covers_the_truth_95_percent_of_the_time(n: int, between: float, noise: float, drift: float) -> None:

@@ -86,7 +86,7 @@ def test_mixed_shapes_in_one_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "data, name, words",
+    ("data", "name", "words"),
     [
         ("caf\xe9 \x93quoted\x94".encode("cp1252", "replace") + b" \x93x\x94\n", "a.txt", "not UTF-8: line 1"),
         ("hello\n".encode("utf-16"), "a.jsonl", "UTF-16"),
@@ -204,7 +204,7 @@ def test_spec_bench_questions_send_their_first_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "row, words",
+    ("row", "words"),
     [
         (None, "null"), (7, "number"), (True, "true/false"), ([], "empty"), ({}, "nothing"), ({"answer": 1}, "answer"),
         ("  ", "empty"), ({"prompt": ""}, "empty"), ({"prompt": None}, "null"), ({"prompt": 3}, "number"),

@@ -20,7 +20,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(
-    "df, expected",
+    ("df", "expected"),
     TABLE,
 )
 def test_t_quantile_equals_the_published_table(df: int, expected: float) -> None:
@@ -35,7 +35,7 @@ def test_t_with_one_degree_is_cauchy(p: float) -> None:
     assert d.t_cdf(d.t_quantile(p, 7), 7) == pytest.approx(p, rel=1e-10)
 
 
-@pytest.mark.parametrize("x, n", [(0, 20), (1, 8), (7, 12), (12, 12), (3, 300)])
+@pytest.mark.parametrize(("x", "n"), [(0, 20), (1, 8), (7, 12), (12, 12), (3, 300)])
 def test_clopper_pearson_bounds_are_where_the_exact_tails_reach_alpha(x: int, n: int) -> None:
     """At each bound the exact binomial tail, summed in fractions, equals 2.5 %."""
     low, high = d.clopper_pearson(x, n)
@@ -54,7 +54,7 @@ def test_clopper_pearson_bounds_are_where_the_exact_tails_reach_alpha(x: int, n:
         assert high == 1.0
 
 
-@pytest.mark.parametrize("n, bound", [(20, 0.139), (60, 0.049), (100, 0.0295), (300, 0.010)])
+@pytest.mark.parametrize(("n", "bound"), [(20, 0.139), (60, 0.049), (100, 0.0295), (300, 0.010)])
 def test_no_mismatch_in_n_still_leaves_an_upper_bound(n: int, bound: float) -> None:
     """Zero mismatches among n prompts bound the true share near 3/n, never at 0."""
     assert d.upper_bound(0, n) == pytest.approx(bound, rel=0.02)

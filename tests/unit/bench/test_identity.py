@@ -45,7 +45,7 @@ def test_all_equal_is_identical_with_its_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    "gap, more, kind, word",
+    ("gap", "more", "kind", "word"),
     [
         (0.0, {}, "near_tie", "identical_up_to_near_ties"),
         (0.0009, {}, "near_tie", "identical_up_to_near_ties"),

@@ -79,7 +79,7 @@ def test_tight_spread_around_one_is_equivalent() -> None:
     assert small.small_but_real
 
 
-@pytest.mark.parametrize("q, value", [(0.99, 30), (0.5, 20), (0.9, 30)])
+@pytest.mark.parametrize(("q", "value"), [(0.99, 30), (0.5, 20), (0.9, 30)])
 def test_tail_percentiles_of_three_values(q: float, value: float) -> None:
     """p99 of 10, 20, 30 is 30: not the median, not above the maximum, and marked as not carried by the sample (D15)."""
     result = s.percentile([30, 10, 20], q)
