@@ -154,9 +154,9 @@ async def test_cold_first_request(tmp_path: Path) -> None:
         result = await specdemo(tmp_path, "race", "hello", *engines(left, right), "--json")
     found = result.document
 
-    assert found["sides"]["speculative"]["metrics"]["ttft_s"] < 0.4
-    assert {note["kind"] for note in found["notes"]} == {"warmup"}
-    assert len(left.requests) == len(right.requests) == 3
+    assert [body["max_tokens"] for body in right.requests] == [16, 16, 256]
+    assert [body["max_tokens"] for body in left.requests] == [16, 16, 256]
+    assert [note["side"] for note in found["notes"] if note["kind"] == "warmup"] == ["standard", "speculative"]
 
 
 async def test_control(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def changed(path: str, value: Any) -> Any:
         ("events.0.at", -1),
         ("events.0.at", "soon"),
         ("events.0.at", 1e9),
-        ("events.2.at", 2.0),
+        ("events.6", {"type": "tokens", "side": "standard", "at": 0.4, "text": "back"}),
         ("events.2.ids", [-1]),
         ("events.2.ids", [2**40]),
         ("events.2.ids", [1, 2]),
