@@ -1,0 +1,137 @@
+"""The whole page over two scripted engines, in a thread with its own loop, so that tests may drive a browser beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+from specdemo.core.events import Side
+from specdemo.engines.client import VllmEngine
+from specdemo.runs.registry import Bounds, Registry
+from specdemo.ui.recordings import Recording
+from specdemo.ui.server import build_app, listen, serve
+from specdemo.ui.services import Services
+from tests.e2e.proxy import proxied
+from tests.fakes.vllm import Server, serving
+from tests.unit.ui.pair import Control
+
+STANDARD: dict[str, Any] = {"reply": {"tokens": 60, "step_s": 0.004}}
+SPECULATIVE: dict[str, Any] = {"k": 4, "reply": {"tokens": 60, "step_s": 0.006, "bursts": [1, 3, 5, 2]}}
+SLOW: dict[str, Any] = {"reply": {"tokens": 2000, "step_s": 0.05}}
+SLOW_SPECULATIVE: dict[str, Any] = {"k": 4, **SLOW}
+
+
+class Site:
+    """A running page. ``url`` ends with a slash; ``engines`` are the scripted servers behind it."""
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._main, name="site", daemon=True)
+        self.url = ""
+        self.engines: dict[Side, Server] = {}
+        self.control = Control()
+        self.services: Services
+
+    def __enter__(self) -> Site:
+        self._thread.start()
+        assert self._ready.wait(60), "the page did not start"
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(20)
+        assert not self._thread.is_alive(), "the page did not stop"
+
+    def call(self, work: Coroutine[Any, Any, Any], timeout: float = 20) -> Any:
+        """Run a coroutine in the page's loop and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+
+    def use(self, standard: dict[str, Any] | None = None, speculative: dict[str, Any] | None = None) -> None:
+        """Change what the engines say from the next request on, and stop what still runs."""
+
+        async def change() -> None:
+            await self.services.registry.aclose()
+            self.engines[Side.STANDARD].use(standard or STANDARD)
+            self.engines[Side.SPECULATIVE].use(speculative or SPECULATIVE)
+
+        self.call(change())
+
+    def wait_idle(self) -> None:
+        """Wait until neither engine generates; fails if one goes on."""
+
+        async def idle() -> None:
+            async with asyncio.timeout(2):
+                for engine in self.engines.values():
+                    await engine.idle.wait()
+
+        self.call(idle())
+
+    def wait_busy(self) -> None:
+        """Wait until both engines generate."""
+
+        async def busy() -> None:
+            async with asyncio.timeout(20):
+                while any(engine.idle.is_set() for engine in self.engines.values()):
+                    await asyncio.sleep(0.01)
+
+        self.call(busy())
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:  # noqa: BLE001 - told to the test that waits
+            self._failure = error
+            self._ready.set()
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        self._stop = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            self.engines = {
+                Side.STANDARD: await stack.enter_async_context(serving(STANDARD)),
+                Side.SPECULATIVE: await stack.enter_async_context(serving(SPECULATIVE)),
+            }
+            clients = {side: VllmEngine(side, server.base_url) for side, server in self.engines.items()}
+            for client in clients.values():
+                stack.push_async_callback(client.aclose)
+            bounds = Bounds(max_tokens=4096, prompt_chars=32_000, races_at_once=self._options.get("races_at_once", 1))
+            registry = Registry(lambda: clients, bounds=bounds)
+            stack.push_async_callback(registry.aclose)
+            recordings: dict[str, Recording] = self._options.get("recordings", {})
+            self.services = Services(
+                registry=registry, mode=self._options.get("mode", "managed"), control=self.control, recordings=recordings,
+                public=self._options.get("public", False), max_tokens=4096,
+            )  # fmt: skip
+            root = self._options.get("root_path", "")
+            app = build_app(self.services, root_path=root, auth=self._options.get("auth"))
+            bound = listen("127.0.0.1", 0)
+            self.url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+            if root:
+                front = await stack.enter_async_context(proxied(self.url, root))
+                self.url = f"{front}{root}/"
+            serving_page = asyncio.create_task(serve(app, bound, stop=self._stop))
+            await _answers(bound.getsockname()[1])
+            self._ready.set()
+            await serving_page
+
+
+async def _answers(port: int) -> None:
+    """Wait until the page's server takes requests."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    await reader.read()
+    writer.close()
+
+
