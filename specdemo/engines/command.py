@@ -150,7 +150,7 @@ def display(words: Sequence[str]) -> str:
             shown.append(f"{name}={_MASK}" if equals else name)
             hide = not equals
         else:
-            shown.append(shlex.quote(_URL_LOGIN.sub(rf"\1{_MASK}@", word)))
+            shown.append(_URL_LOGIN.sub(rf"\1{_MASK}@", shlex.quote(word)))
     return " ".join(shown)
 
 

@@ -34,7 +34,7 @@ def version_pair(text: str | None) -> Version | None:
 def local_folder(model: str) -> Path | None:
     """The folder that ``model`` names, None for a hub id. A path that is written as one must exist: ConfigError."""
     path = Path(model).expanduser()
-    if path.is_dir():
+    if model and path.is_dir():
         return path
     if model.startswith(("/", "./", "../", "~")) or model.endswith("/") or "\\" in model:
         raise ConfigError(f"There is no model folder {model}; give a folder that exists, a hub id, or `embedded`.")

@@ -1,0 +1,103 @@
+"""Requests that a speculative engine must not get, and the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specdemo.core.engine import EngineFacts, EngineSpec
+from specdemo.core.events import Side
+from specdemo.core.prompt import Sampling, chat
+from specdemo.engines.plugin import specdemo_cpu_repair as plugin
+from specdemo.engines.safety import (
+    REPAIR_SETTING,
+    REPAIR_SWITCH,
+    REPAIRED_VERSIONS,
+    refusal,
+    refusal_for_spec,
+    refuse_prompt,
+    repaired,
+    wants_repair,
+)
+from specdemo.engines.speculation import parse_speculation
+
+GREEDY, WARM = Sampling(), Sampling(temperature=0.8)
+SPEC = EngineSpec(Side.SPECULATIVE, "owner/model", "demo", "cpu", speculation=parse_speculation("ngram"))
+
+
+@pytest.mark.parametrize(
+    ("sampling", "speculating", "device", "version", "refused"),
+    [
+        (GREEDY, True, "cpu", "0.32.0", False),
+        (WARM, True, "cpu", "0.32.0", True),
+        (WARM, True, "cpu:0-1", "0.32.0", True),
+        (WARM, False, "cpu", "0.32.0", False),
+        (WARM, True, "cuda", "0.33.0", False),
+        (WARM, True, None, "0.32.0+cpu", True),
+        (WARM, True, None, "0.33.0", False),
+        (WARM, True, None, None, False),
+    ],
+)
+def test_sampling_on_the_cpu(
+    sampling: Sampling, speculating: bool, device: str | None, version: str | None, refused: bool
+) -> None:
+    """Temperature above 0 with speculation on an unrepaired CPU engine is refused, all else passes."""
+    reason = refusal(sampling, speculating=speculating, device=device, version=version)
+    assert (reason is not None) == refused
+    if reason is not None:
+        assert reason.startswith("On the CPU, this vLLM samples wrongly")
+
+
+def test_the_repair_lifts_the_refusal() -> None:
+    """With the plugin on a tested version the request may be sent; on another version, or switched off, it may not."""
+    assert refusal_for_spec(SPEC, WARM, version="0.32.0+cpu") is None
+    assert refusal_for_spec(SPEC, WARM, version="0.33.0") is not None
+    off = replace(SPEC, environment=((REPAIR_SWITCH, "0"),))
+    assert refusal_for_spec(off, WARM, version="0.32.0") is not None
+    assert not wants_repair(replace(SPEC, speculation=None))
+    assert not wants_repair(replace(SPEC, device="cuda"))
+    assert repaired(SPEC, "0.32.0")
+    assert not repaired(SPEC, None)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_min_p_is_refused_everywhere(device: str) -> None:
+    """vLLM rejects min_p with speculation at a temperature above 0 on any device; greedy decoding ignores it."""
+    reason = refusal(Sampling(temperature=0.8, min_p=0.1), speculating=True, device=device, repaired=True)
+    assert reason is not None
+    assert "min_p" in reason
+    assert refusal(Sampling(min_p=0.1), speculating=True, device=device) is None
+
+
+def test_a_run_is_refused_by_either_side() -> None:
+    """Both sides are asked, since a run sends the same prompt to both; a side that did not answer is no reason."""
+    plain = EngineFacts(Side.STANDARD, "demo", device="cpu", speculating=False)
+    fast = EngineFacts(Side.SPECULATIVE, "demo", device="cpu", speculating=True, version="0.32.0")
+    prompt = chat("Hi", sampling=WARM)
+    assert refuse_prompt(prompt, (plain, fast)) is not None
+    assert refuse_prompt(prompt, (fast, None)) is not None
+    assert refuse_prompt(prompt, (plain, None)) is None
+    assert refuse_prompt(prompt, (None, None)) is None
+    assert refuse_prompt(chat("Hi"), (plain, fast)) is None
+    assert refuse_prompt(prompt, (plain, fast), repaired=True) is None
+    says_so = replace(fast, settings=((REPAIR_SETTING, "on"),))
+    assert refuse_prompt(prompt, (plain, says_so)) is None
+
+
+def test_plugin_and_application_agree() -> None:
+    """The plugin, which cannot import the application, has the same switch and the same tested versions."""
+    assert plugin.SWITCH == REPAIR_SWITCH
+    assert plugin.TESTED == REPAIRED_VERSIONS
+
+
+def test_the_plugin_does_nothing_unasked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Without the switch nothing happens; with it and no tested vLLM, it says that it is not applied."""
+    caplog.set_level("INFO")
+    monkeypatch.delenv(plugin.SWITCH, raising=False)
+    plugin.apply()
+    assert caplog.text == ""
+    monkeypatch.setenv(plugin.SWITCH, "1")
+    monkeypatch.setattr(plugin, "installed_version", lambda: "0.99.0")
+    plugin.apply()
+    assert "NOT applied: vLLM 0.99.0" in caplog.text
