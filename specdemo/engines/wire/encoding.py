@@ -8,6 +8,7 @@ from typing import Protocol
 from specdemo.errors import EngineProtocolError
 
 _PIECE = 256 * 1024
+_HEAD = 2
 
 
 class Coding(Protocol):
@@ -29,35 +30,40 @@ class Identity:
 class Inflate:
     """gzip and deflate. Output comes in bounded pieces; raises EngineProtocolError over ``limit`` bytes in all."""
 
-    __slots__ = ("_left", "_raw_tried", "_zlib")
+    __slots__ = ("_head", "_left", "_zlib")
 
     def __init__(self, limit: int) -> None:
-        self._zlib = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
-        self._raw_tried = False
+        self._head = b""
         self._left = limit
+        self._zlib = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
 
     def decode(self, chunk: bytes) -> list[bytes]:
         """Plain bytes so far."""
+        if len(self._head) < _HEAD:
+            chunk = self._head = self._head + chunk
+            if len(self._head) < _HEAD:
+                return []
+            if not _is_wrapped(self._head):
+                self._zlib = zlib.decompressobj(wbits=-15)  # some servers call a bare deflate stream "deflate"
         pieces: list[bytes] = []
-        while chunk:
-            piece = self._inflate(chunk)
+        full = True
+        while chunk or full:
+            try:
+                piece = self._zlib.decompress(chunk, _PIECE)
+            except zlib.error:
+                raise EngineProtocolError("The engine's compressed reply is damaged.") from None
             chunk = self._zlib.unconsumed_tail
+            full = len(piece) == _PIECE
             self._left -= len(piece)
             if self._left < 0:
                 raise EngineProtocolError("The engine's compressed reply is over the size limit.")
-            if piece:
-                pieces.append(piece)
+            pieces.append(piece)
         return pieces
 
-    def _inflate(self, chunk: bytes) -> bytes:
-        first, self._raw_tried = not self._raw_tried, True
-        try:
-            return self._zlib.decompress(chunk, _PIECE)
-        except zlib.error:
-            if not first:
-                raise EngineProtocolError("The engine's compressed reply is damaged.") from None
-        self._zlib = zlib.decompressobj(wbits=-15)  # some servers call a bare deflate stream "deflate"
-        return self._inflate(chunk)
+
+def _is_wrapped(data: bytes) -> bool:
+    """Whether it begins like gzip (RFC 1952) or zlib (RFC 1950)."""
+    return data[:2] == b"\x1f\x8b" or (data[0] & 15 == 8 and (data[0] * 256 + data[1]) % 31 == 0)
 
 
 def coding(name: str, limit: int) -> Coding:

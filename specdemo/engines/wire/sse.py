@@ -115,10 +115,7 @@ class SseDecoder:
         self._partial.clear()
         self._head = 0
         self._start = None
-        events = self._lines(lines)
-        if self._error is not None:
-            raise self._error
-        return events
+        return self._lines(lines)
 
     def _after_bom(self, held: bytes) -> bytes:
         if len(held) < len(_BOM) and _BOM.startswith(held):
