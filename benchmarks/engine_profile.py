@@ -188,8 +188,10 @@ def table(rows: Rows, raced: dict[Side, float]) -> list[str]:
 def heading(version: str | None) -> list[str]:
     cores = len(usable_cores())
     return [
-        f"{datetime.now(UTC):%Y-%m-%d}, {cores} cores, {platform.machine()}, vLLM {version}, "
-        f"load before {os.getloadavg()[0]:.1f}",
+        (
+            f"{datetime.now(UTC):%Y-%m-%d}, {cores} cores, {platform.machine()}, vLLM {version}, "
+            f"load before {os.getloadavg()[0]:.1f}"
+        ),
         "decode tokens/s by the engine's clock, one request at a time; best of the repetitions, median of the prompts",
         "",
     ]

@@ -45,8 +45,7 @@ class RotatingLog:
     def __init__(self, path: Path, *, limit: int = LOG_BYTES, keep: int = LOG_KEEP) -> None:
         self.path, self._limit, self._keep = path, limit, keep
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] | None = path.open("ab")
-        path.chmod(0o600)
+        self._file: IO[bytes] | None = self._opened()
 
     def write(self, lines: Sequence[str]) -> None:
         """Append lines; a full disk loses log lines, never the engine."""
@@ -72,7 +71,11 @@ class RotatingLog:
             newer = self.path if number == 1 else self.path.with_name(f"{self.path.name}.{number - 1}")
             if newer.exists():
                 newer.replace(older)
-        self._file = self.path.open("ab")
+        self._file = self._opened()
+
+    def _opened(self) -> IO[bytes]:
+        """Readable by its owner alone: prompts may appear in an engine's log."""
+        return os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
 
 
 @dataclass(slots=True)

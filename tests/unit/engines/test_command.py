@@ -33,8 +33,10 @@ def test_the_pair_differs_in_speculation_alone() -> None:
     assert other[: len(one)] == one
     assert other[len(one) :] == [
         "--per-request-spec-decode-metrics=detailed",
-        '--speculative-config={"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, '
-        '"prompt_lookup_min": 2}',
+        (
+            '--speculative-config={"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, '
+            '"prompt_lookup_min": 2}'
+        ),
     ]
     assert one[:3] == [str(PYTHON), "-m", ENTRY]
     assert "--host=127.0.0.1" in one

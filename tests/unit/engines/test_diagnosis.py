@@ -11,6 +11,10 @@ from specdemo.engines.logview import LogView
 from tests.unit.engines.test_logview import recorded
 
 CPU = EngineSpec(Side.SPECULATIVE, "owner/model", "demo", "cpu")
+NO_CACHE = (
+    "ValueError: To serve at least one request with the model's max seq len (32768), (9.0 GiB KV cache is needed, "
+    "which is larger than the available KV cache memory (1.0 GiB)."
+)
 GPU = EngineSpec(Side.SPECULATIVE, "owner/model", "demo", "cuda", memory_share=0.5)
 
 
@@ -32,8 +36,7 @@ def test_a_card_that_is_taken() -> None:
     ("problem", "words"),
     [
         ("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "the GPU has too little memory"),
-        ("ValueError: To serve at least one request with the model's max seq len (32768), (9.0 GiB KV cache is needed, "
-         "which is larger than the available KV cache memory (1.0 GiB).", "no memory is left for its token cache"),
+        (NO_CACHE, "no memory is left for its token cache"),
         ("OSError: [Errno 28] No space left on device", "the disk is full"),
         ("OSError: You are trying to access a gated repo.", "HF_TOKEN"),
         ("RuntimeError: something new", "RuntimeError: something new"),

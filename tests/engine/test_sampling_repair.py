@@ -1,0 +1,83 @@
+"""Temperature above 0 with speculation on the CPU: wrong and deadly without the repair, right with it."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from specdemo.core.events import Side
+from specdemo.core.prompt import Sampling
+from specdemo.engines.safety import refusal_for_spec
+from tests.engine.conftest import REPETITIVE, SERVED_NAME, RealPair, ask
+
+WARM = {"temperature": 0.8, "max_tokens": 64}
+CUTS = [{"top_k": 20}, {"top_p": 0.9}, {"top_k": 20, "top_p": 0.9}]
+COPY = "Copy this text exactly, ten times: one two three four five six seven eight nine ten."
+
+
+def accepted(answer: dict) -> tuple[int, int]:
+    """(accepted, drafted) tokens of one answer."""
+    found = answer["metrics"]["speculative_decoding"]
+    return found["num_accepted_draft_tokens"], found["num_draft_tokens"]
+
+
+def sums(url: str) -> tuple[int, int]:
+    """(accepted, drafted) over some seeds at temperature 0.8."""
+    pairs = [accepted(ask(url, COPY, seed=seed, **WARM)) for seed in range(1, 4)]
+    return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+
+
+def test_drafts_are_accepted_with_the_repair(real_pair: RealPair) -> None:
+    """At temperature 0.8 a good share of the drafts of a copied text is accepted."""
+    taken, drafted = sums(real_pair.url(Side.SPECULATIVE))
+    assert drafted > 10
+    assert taken > 0.2 * drafted
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_top_k_and_top_p_with_the_repair(real_pair: RealPair, cut: dict[str, float]) -> None:
+    """top_k, top_p and both are answered, twice the same for the same seed, and the engine lives on."""
+    first, second = (real_pair.chat(Side.SPECULATIVE, COPY, seed=5, **WARM, **cut) for _ in range(2))
+    assert first["choices"][0]["token_ids"] == second["choices"][0]["token_ids"]
+    health = httpx.get(f"{real_pair.url(Side.SPECULATIVE)}/health", trust_env=False, timeout=30)
+    assert health.status_code == 200
+    assert real_pair.supervisor.status(Side.SPECULATIVE).restarts == 0
+
+
+def test_mixed_batches_with_the_repair(real_pair: RealPair) -> None:
+    """A greedy request keeps its text while a sampled one shares its steps: the fault touched neighbours too."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    url = real_pair.url(Side.SPECULATIVE)
+    alone = ask(url, REPETITIVE)["choices"][0]["token_ids"]
+    with ThreadPoolExecutor(2) as both:
+        sampled = both.submit(ask, url, COPY, seed=1, top_k=50, **WARM)
+        greedy = both.submit(ask, url, REPETITIVE)
+        assert greedy.result()["choices"][0]["token_ids"] == alone
+        sampled.result()
+
+
+def test_the_engine_says_that_it_is_repaired(real_pair: RealPair) -> None:
+    """The worker's own log line tells that the repair is in place, and the application then lets requests through."""
+    log = (real_pair.supervisor.ledger.folder / "logs" / "speculative.log").read_text()
+    assert any("VllmWorker" in line and "CPU sampling repair applied" in line for line in log.splitlines())
+    assert "repair" not in (real_pair.supervisor.ledger.folder / "logs" / "standard.log").read_text()
+    assert real_pair.supervisor.repaired(Side.SPECULATIVE)
+    spec = real_pair.supervisor.spec(Side.SPECULATIVE)
+    assert refusal_for_spec(spec, Sampling(temperature=0.8, top_k=20), version=real_pair.version) is None
+
+
+def test_without_the_repair_the_engine_fails(unrepaired_url: str) -> None:
+    """The fault itself: every draft of a copied text is rejected at 0.8, and top_k with top_p ends the engine."""
+    taken, drafted = sums(unrepaired_url)
+    assert drafted > 10
+    assert taken == 0
+    body = {
+        "model": SERVED_NAME, "messages": [{"role": "user", "content": COPY}], "top_k": 20, "top_p": 0.9, "seed": 5,
+        **WARM,
+    }  # fmt: skip
+    try:
+        answer = httpx.post(f"{unrepaired_url}/v1/chat/completions", json=body, timeout=300, trust_env=False)
+    except httpx.HTTPError:
+        return
+    assert answer.status_code == 500
