@@ -59,8 +59,9 @@ def translate(error: Exception, where: str) -> EngineError:
     """The EngineError for an httpx exception. ``where`` is an address without secrets."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
+        reason = excerpt(str(getattr(cause, "verify_message", "") or "unknown reason"), 80)
         return EngineUnavailable(
-            f"The certificate of {where} is not trusted ({excerpt(cause.verify_message or 'unknown reason', 80)}); "
+            f"The certificate of {where} is not trusted ({reason}); "
             "name your certificate authority's file in the CA file setting."
         )
     if isinstance(cause, ssl.SSLError):

@@ -216,7 +216,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request whose body is in memory; the reply's body is read later."""
         url = request.url
-        origin = _Origin(url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
+        origin = _Origin(url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
         message = _message(request) + await request.aread()
         link = self._take(origin) or await self._connect(origin)
         reused, link.used = link.used, True

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+import httpx
+
 from specdemo.errors import ConfigError
 
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -100,8 +102,9 @@ def _host(host: str) -> str:
             raise ConfigError("The engine address has a bad IPv6 host; write it as http://[::1]:8000.") from None
         return host
     try:
-        ascii_host = host.encode("idna").decode("ascii") if not host.isascii() else host
-    except UnicodeError:
+        url = httpx.URL(scheme="http", host=host)
+        ascii_host = url.raw_host.decode("ascii") if url.host else ""
+    except (httpx.InvalidURL, UnicodeError):
         ascii_host = ""
     if not _HOST.match(ascii_host) or len(ascii_host) > 253:
         raise ConfigError(f"The engine address has a bad host name; {_EXAMPLE}.")

@@ -1,6 +1,7 @@
 """Content codings."""
 
 import gzip
+import itertools
 import zlib
 
 import pytest
@@ -25,7 +26,7 @@ def test_compressed_streams_in_any_cut(name: str, bits: int, data: bytes, cuts: 
     decoder = coding(name, 10_000)
     places = sorted({0, len(packed), *(cut for cut in cuts if cut < len(packed))})
     found = b""
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         found += b"".join(decoder.decode(packed[start:end]))
     assert found == data
 

@@ -1,5 +1,7 @@
 """HTTP/1.1 replies in any cut."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,7 +99,7 @@ def body(data: bytes, cuts: list[int]) -> tuple[bytes, bool, bool]:
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     found = b""
     try:
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in itertools.pairwise(places):
             found += frame.decode(data[start:end])
     except EngineProtocolError:
         return b"", False, True

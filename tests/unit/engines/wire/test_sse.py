@@ -1,5 +1,7 @@
 """The event decoder: any bytes in any cut."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ def decode(data: bytes, cuts: list[int] | None = None, limit: int = 4096) -> lis
     places = sorted({0, len(data), *(cut for cut in cuts or [] if cut < len(data))})
     seen: list[SseEvent | str] = []
     try:
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in itertools.pairwise(places):
             seen += decoder.decode(data[start:end])
         seen += decoder.flush()
     except EngineProtocolError:
