@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from specdemo.core import comparability, provenance, tolerance
+from specdemo.core import comparability, provenance, quality, tolerance
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Side
 from specdemo.core.metrics import SideMeter, meter_for
 from specdemo.core.outcome import Outcome, collect
-from specdemo.core.results import Acceptance, Check, Note, SideMetrics, Verdict
+from specdemo.core.results import Acceptance, Note, SideMetrics, Verdict
 from specdemo.core.run import Assessment, RunHeader, RunRecord, SideResult
 from specdemo.core.speedup import speedup
 from specdemo.core.theory import theory
 from specdemo.core.verdict import judge
-
-COLD_S = 1.0
-COLD_RATIO = 4.0
-"""A first token this much later than the other side's smells of a cold start rather than of speculation."""
 
 
 def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
@@ -38,7 +35,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
         plan.prompt,
         checks=checks,
         probe=record.probe,
-        acceptance=_drafted(results[1].metrics, checks),
+        acceptance=_drafted(results[1].metrics, header.facts[1]),
         limit=limit(header),
         control=plan.control,
     )
@@ -58,7 +55,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
         speedup=gained,
         verdict=verdict,
         checks=checks,
-        notes=_notes(outcomes, meters, results),
+        notes=_notes(outcomes, meters, quality.pair_notes(results[0].metrics, results[1].metrics, gained)),
         theory=line,
         badge=badge(header, recorded=recorded),
     )
@@ -109,10 +106,10 @@ def _side(outcome: Outcome, meter: SideMeter) -> SideResult:
     )
 
 
-def _drafted(metrics: SideMetrics, checks: Sequence[Check]) -> Acceptance:
-    """The speculative side's acceptance; an engine known not to speculate drafted nothing."""
+def _drafted(metrics: SideMetrics, facts: EngineFacts | None) -> Acceptance:
+    """The speculative side's acceptance; an engine that says it does not speculate drafted nothing."""
     taken = metrics.acceptance
-    off = any(check.check == "speculation" and "does not speculate" in check.detail for check in checks)
+    off = facts is not None and facts.speculating is False
     return replace(taken, drafting_steps=0) if off and taken.drafting_steps is None else taken
 
 
@@ -123,19 +120,11 @@ def _same(verdict: Verdict, *, ended: bool) -> bool | None:
     return verdict.cls in ("identical", "identical_to_limit", "not_tested")
 
 
-def _notes(outcomes: Sequence[Outcome], meters: Sequence[SideMeter], results: Sequence[SideResult]) -> tuple[Note, ...]:
+def _notes(outcomes: Sequence[Outcome], meters: Sequence[SideMeter], of_pair: Iterable[Note]) -> tuple[Note, ...]:
     """What the client noted, what the cross-checks found and what only the pair shows; each said once."""
     said = [Note(noted.kind, noted.message, noted.side) for outcome in outcomes for noted in outcome.noted]
     kinds = {(note.kind, note.side) for note in said}
     for meter in meters:
         said.extend(note for note in meter.notes() if (note.kind, note.side) not in kinds)
-    said.extend(_cold_start(results))
+    said.extend(of_pair)
     return tuple(dict.fromkeys(said))
-
-
-def _cold_start(results: Sequence[SideResult]) -> Iterator[Note]:
-    times = [result.metrics.ttft_s for result in results]
-    for side, own, other in zip(SIDES, times, reversed(times), strict=True):
-        if own is not None and other and own > COLD_S and own > COLD_RATIO * other:
-            text = f"First token after {own:.1f} s against {other:.1f} s: this side may have had a cold start."
-            yield Note("cold_start", text, side)

@@ -34,7 +34,8 @@ TINY_GAP_S = 0.001
 class SideMeter:
     """Feed it a run's events in order; ask :meth:`snapshot` at any time. Events of the other side are ignored.
 
-    ``k`` and ``always_drafts`` (the method drafts k tokens in every step) narrow the live acceptance range.
+    ``k`` and ``always_drafts`` (the method drafts k tokens in every step) narrow the live acceptance range. ``plain``
+    says that this engine never drafts; by default that is the standard side.
     """
 
     __slots__ = (
@@ -45,7 +46,6 @@ class SideMeter:
         "_bursts",
         "_chunks",
         "_end",
-        "_failed",
         "_finished",
         "_first",
         "_ids",
@@ -54,6 +54,7 @@ class SideMeter:
         "_last",
         "_last_event",
         "_longest",
+        "_plain",
         "_rate",
         "_role",
         "_start",
@@ -64,8 +65,11 @@ class SideMeter:
         "side",
     )  # fmt: skip
 
-    def __init__(self, side: Side, *, k: int | None = None, always_drafts: bool = False) -> None:
+    def __init__(
+        self, side: Side, *, k: int | None = None, always_drafts: bool = False, plain: bool | None = None
+    ) -> None:
         self.side = side
+        self._plain = side is Side.STANDARD if plain is None else plain
         self._k = k
         self._always = always_drafts
         self._start: float | None = None
@@ -87,7 +91,6 @@ class SideMeter:
         self._before: SpecCounters | None = None
         self._after: SpecCounters | None = None
         self._finished: Finished | None = None
-        self._failed: Failed | None = None
         self._end: float | None = None
 
     def feed(self, event: Event) -> None:
@@ -109,7 +112,6 @@ class SideMeter:
             self._finished = event
             self._end = event.at
         elif isinstance(event, Failed):
-            self._failed = event
             self._end = event.at
 
     def _chunk(self, chunk: Tokens) -> None:
@@ -228,7 +230,7 @@ class SideMeter:
         """Whether chunks hold more than one engine step, so that chunks cannot be counted as steps."""
         speculation = self._finished.speculation if self._finished else None
         return quality.merged(
-            self.side, tokens=self._tokens, chunks=self._chunks, largest=self._largest, first=self._b1,
+            self._plain, tokens=self._tokens, chunks=self._chunks, largest=self._largest, first=self._b1,
             speculation=speculation, k=self._k,
         )  # fmt: skip
 
@@ -239,8 +241,8 @@ class SideMeter:
             return acceptance.exact(speculation, delivered=self._delivered(speculation))
         if self._before is not None and self._after is not None:
             return acceptance.from_counters(self._before, self._after, own_tokens=tokens).acceptance
-        if self.side is Side.STANDARD:
-            return Acceptance(reason="The standard engine does not draft.")
+        if self._plain:
+            return Acceptance(reason=f"The {self.side} engine does not draft.")
         if self.final:
             return Acceptance(reason="The engine reported neither per-request numbers nor counters.")
         return acceptance.live_range(
@@ -322,7 +324,8 @@ def meter_for(side: Side, facts: EngineFacts | None) -> SideMeter:
     """A meter that knows what the engine says of its drafting; ``facts`` None if it says nothing."""
     if facts is None:
         return SideMeter(side)
-    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS)
+    plain = True if facts.speculating is False else None
+    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS, plain=plain)
 
 
 def _since(start: float | None, at: float | None) -> float | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdemo.core.acceptance import CounterDelta
-from specdemo.core.events import Finished, RequestSpeculation, Side
-from specdemo.core.results import CountSource, Note
+from specdemo.core.events import SIDES, Finished, RequestSpeculation, Side
+from specdemo.core.results import CountSource, Note, SideMetrics, Speedup
 
 CLUMP_CHUNKS = 16
 """Fewer chunks than this say nothing about clumping."""
@@ -20,17 +20,24 @@ CLUMP_MEAN_GAP_S = 0.005
 OTHER_TOKENS = 8
 """Counters and stream are read at slightly different moments; fewer foreign tokens than this may be our own."""
 
+COLD_S = 1.0
+COLD_RATIO = 4.0
+"""A first token this much later than the other side's smells of a cold start rather than of speculation."""
+
+PLAUSIBLE = 1.1
+"""A step with drafts is never faster than a plain one, so the speedup stays below tokens per step; 10 % is noise."""
+
 
 def merged(
-    side: Side, *, tokens: int, chunks: int, largest: int, first: int, speculation: RequestSpeculation | None,
+    plain: bool, *, tokens: int, chunks: int, largest: int, first: int, speculation: RequestSpeculation | None,
     k: int | None,
 ) -> bool:  # fmt: skip
-    """Whether some chunk must hold more than one engine step.
+    """Whether some chunk must hold more than one engine step; ``plain``: the engine never drafts.
 
     A prefill step gives one token, a standard engine one per step, a speculative one at most k + 1; the engine's own
     count of accepted drafts bounds N - E.
     """
-    if speculation is None and side is Side.STANDARD:
+    if speculation is None and plain:
         return tokens > chunks
     limit = (speculation.max_draft if speculation else None) or k
     if limit is not None and largest > limit + 1:
@@ -115,3 +122,19 @@ def counter_notes(side: Side, delta: CounterDelta) -> Iterator[Note]:
             "the whole server during this run."
         )
         yield Note("other_traffic", text, side)
+
+
+def pair_notes(standard: SideMetrics, speculative: SideMetrics, gained: Speedup) -> Iterator[Note]:
+    """What only both sides together show: a cold start, and a speedup that speculation cannot give."""
+    times = standard.ttft_s, speculative.ttft_s
+    for side, own, other in zip(SIDES, times, reversed(times), strict=True):
+        if own is not None and other and own > COLD_S and own > COLD_RATIO * other:
+            text = f"First token after {own:.1f} s against {other:.1f} s: this side may have had a cold start."
+            yield Note("cold_start", text, side)
+    most = speculative.tokens_per_step
+    if gained.decode is not None and most is not None and gained.decode > PLAUSIBLE * most:
+        text = (
+            f"The speedup of {gained.decode:.2f}x is above the {most:.2f} tokens per step, the most that speculation "
+            "can give: the standard run was disturbed, so measure again on a quiet machine."
+        )
+        yield Note("implausible", text)

@@ -14,7 +14,7 @@ from specdemo.core.events import Failed, Noted, Started, Tokens
 from specdemo.core.prompt import Prompt, Sampling
 from specdemo.core.results import Check
 from specdemo.core.run import RunHeader, RunPlan, RunRecord
-from tests.unit.core.streams import NAMES, A, B, cut, detailed, ids_stream, record, trace_record
+from tests.unit.core.streams import NAMES, A, B, cut, detailed, ids_stream, record, stream, trace_record
 
 FACTS = (
     EngineFacts(A, "m", dtype="float32", device_key="cpu:0"),
@@ -79,8 +79,9 @@ def test_red_check_reaches_the_verdict() -> None:
 def test_engine_known_not_to_speculate_tests_nothing() -> None:
     """Speculation that is off by the facts makes equal outputs not_tested; "unknown" does not."""
     sides = ids_stream(A, [1], [2], usage=2), ids_stream(B, [1], [2], usage=2)
-    off = Check("speculation", "warn", "The speculative engine does not speculate: nothing is tested.")
-    assert assess(record(*sides, checks=(off,))).verdict.cls == "not_tested"
+    found = assess(record(*sides, facts=(FACTS[0], replace(FACTS[1], speculating=False))))
+    assert found.verdict.cls == "not_tested"
+    assert found.speculative.metrics.acceptance.reason == "The speculative engine does not draft."
     assert assess(record(*sides)).verdict.cls == "identical"
 
 
@@ -112,6 +113,17 @@ def test_cold_start_is_named_on_the_slow_side() -> None:
     late = (Started(A, 0.0), Tokens(A, 8.0, (1,)))
     found = assess(record(late, ids_stream(B, [1])))
     assert [(note.kind, note.side) for note in found.notes if note.kind == "cold_start"] == [("cold_start", A)]
+
+
+def test_speedup_above_tokens_per_step_is_doubted() -> None:
+    """Speculation cannot gain more than tokens per step, so a larger ratio is a disturbed run and is said so."""
+    left = stream(A, [(1.0 * i, (i,), "x") for i in range(1, 7)], usage=6)
+    right = stream(B, [(0.1 * i, ids, "x") for i, ids in enumerate(([1], [2, 3, 4], [5, 6]), 1)], usage=6)
+    found = assess(record(left, right))
+    text = next(note.message for note in found.notes if note.kind == "implausible")
+    assert "25.00x is above the 2.50 tokens per step" in text
+    quick = stream(A, [(0.1 * i, (i,), "x") for i in range(1, 7)], usage=6)
+    assert all(note.kind != "implausible" for note in assess(record(quick, right)).notes)
 
 
 def test_live_range_is_a_value_for_methods_that_always_draft() -> None:
