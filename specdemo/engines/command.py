@@ -39,6 +39,12 @@ _INHERITED = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY",
     "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_PROXY", "no_proxy", "SYSTEMROOT", "TEMP", "TMP",
 )  # fmt: skip
+_OWN_VARIABLES = (
+    "VLLM_API_KEY", "VLLM_LOGGING_LEVEL", "VLLM_CONFIGURE_LOGGING", "VLLM_LOGGING_CONFIG_PATH", "VLLM_LOGGING_PREFIX",
+    "VLLM_HOST_IP", "VLLM_PORT",
+)  # fmt: skip
+"""The supervisor reads the log at its usual level and form, and chooses addresses itself."""
+
 _INHERITED_PREFIXES = ("VLLM_", "NCCL_", "PYTORCH_", "TORCH_")
 
 
@@ -99,7 +105,8 @@ def environment(
     child.update(
         PYTHONUNBUFFERED="1", NO_COLOR="1", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1", VLLM_SERVER_DEV_MODE="0"
     )
-    child.pop("VLLM_API_KEY", None)
+    for name in _OWN_VARIABLES:
+        child.pop(name, None)
     bypass = [child.get("no_proxy") or child.get("NO_PROXY") or "", LOOPBACK, "localhost", "::1"]
     child["NO_PROXY"] = child["no_proxy"] = ",".join(part for part in bypass if part)
     if all(local_folder(model) is not None for model in _models(spec)):

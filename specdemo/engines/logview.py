@@ -59,6 +59,7 @@ _STAGES: tuple[tuple[str, str], ...] = (
 )
 _WITH_PERCENT = ("Loading safetensors", "Loading pt", "Capturing CUDA graphs")
 
+REPAIR_APPLIED = "specdemo: CPU sampling repair applied"
 FIRST_STAGE = "starting Python and importing vLLM"
 
 
@@ -78,7 +79,8 @@ class LogView:
     """The view of one child's log, updated line by line.
 
     ``fraction`` is 0..1 within the stage, None where the log gives no percentage. ``error`` is the root cause: the last
-    exception text that is not one of vLLM's "see above" wrappers. ``secrets`` are replaced wherever they appear.
+    exception text that is not one of vLLM's "see above" wrappers. ``repaired``: the sampling plugin said that it is in
+    place. ``secrets`` are replaced wherever they appear.
     """
 
     secrets: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class LogView:
     last_line: str = ""
     error: str | None = None
     port_taken: bool = False
+    repaired: bool = False
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     _rest: bytes = b""
     _wrapper: str | None = None
@@ -119,6 +122,7 @@ class LogView:
         level, text = bare(line)
         self._read_stage(text)
         self._read_error(level, text)
+        self.repaired = self.repaired or REPAIR_APPLIED in text
         return line
 
     def _read_stage(self, text: str) -> None:

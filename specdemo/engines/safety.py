@@ -7,8 +7,8 @@ the versions it was tested on. Elsewhere such a request is refused with a reason
 
 from __future__ import annotations
 
-from specdemo.core.engine import EngineFacts, EngineSpec
-from specdemo.core.prompt import Prompt, Sampling
+from specdemo.core.engine import EngineSpec
+from specdemo.core.prompt import Sampling
 
 REPAIR_SWITCH = "SPECDEMO_CPU_SAMPLING_REPAIR"
 """Environment variable of the child: "1" asks the plugin to act, anything else leaves vLLM as it is."""
@@ -67,26 +67,3 @@ def refusal_for_spec(spec: EngineSpec, sampling: Sampling, *, version: str | Non
         repaired=repaired(spec, version),
         version=version,
     )
-
-
-def refuse_prompt(
-    prompt: Prompt, facts: tuple[EngineFacts | None, EngineFacts | None], *, repaired: bool = False
-) -> str | None:
-    """:func:`refusal` for a run: ``facts`` of both sides, standard first, None for a side that did not answer.
-
-    ``repaired`` says that the speculative engine is one of ours and carries the repair. Has the form of
-    ``runs.preflight.Refusal`` once ``repaired`` is bound.
-    """
-    for known in facts:
-        if known is None:
-            continue
-        reason = refusal(
-            prompt.sampling,
-            speculating=bool(known.speculating),
-            device=known.device,
-            repaired=repaired or dict(known.settings).get(REPAIR_SETTING) == "on",
-            version=known.version,
-        )
-        if reason is not None:
-            return reason
-    return None

@@ -94,6 +94,11 @@ class EngineSlot:
             return f"http://{HOST}:{self.process.launch.port}"
         return None
 
+    @property
+    def repaired(self) -> bool:
+        """Whether the engine itself said that the CPU sampling repair is in place."""
+        return self.process is not None and self.process.view.repaired
+
     def status(self) -> EngineStatus:
         """A snapshot; never blocks."""
         view = self.process.view if self.process is not None else None

@@ -20,16 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from specdemo.core.engine import EngineFacts, EngineSpec, EngineState, EngineStatus
+from specdemo.core.engine import EngineSpec, EngineState, EngineStatus
 from specdemo.core.events import SIDES, Side
-from specdemo.core.prompt import Prompt
 from specdemo.engines import orphans
 from specdemo.engines.backoff import Backoff
 from specdemo.engines.command import argv, environment
 from specdemo.engines.drafts import check_spec, package_beside
 from specdemo.engines.ledger import Ledger, start_key
 from specdemo.engines.process import Launch
-from specdemo.engines.safety import refuse_prompt, repaired
+from specdemo.engines.safety import repaired
 from specdemo.engines.slot import EngineSlot, Launcher, Surroundings, Timing
 from specdemo.errors import ConfigError, EngineUnavailable
 
@@ -178,11 +177,7 @@ class Supervisor:
 
     def repaired(self, side: Side) -> bool:
         """Whether this engine runs with the CPU sampling repair, so that temperature > 0 is right with speculation."""
-        return repaired(self.spec(side), self.status(side).version or self.version)
-
-    def refuse(self, prompt: Prompt, facts: tuple[EngineFacts | None, EngineFacts | None]) -> str | None:
-        """Why this prompt must not be sent to these engines, None if it may (see ``safety``)."""
-        return refuse_prompt(prompt, facts, repaired=self.repaired(Side.SPECULATIVE))
+        return self._slots[side].repaired and repaired(self.spec(side), self.status(side).version or self.version)
 
     @property
     def found_orphans(self) -> tuple[orphans.Orphan, ...]:

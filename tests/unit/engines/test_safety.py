@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from specdemo.core.engine import EngineFacts, EngineSpec
+from specdemo.core.engine import EngineSpec
 from specdemo.core.events import Side
-from specdemo.core.prompt import Sampling, chat
+from specdemo.core.prompt import Sampling
+from specdemo.engines.logview import REPAIR_APPLIED, LogView
 from specdemo.engines.plugin import specdemo_cpu_repair as plugin
 from specdemo.engines.safety import (
-    REPAIR_SETTING,
     REPAIR_SWITCH,
     REPAIRED_VERSIONS,
     refusal,
     refusal_for_spec,
-    refuse_prompt,
     repaired,
     wants_repair,
 )
@@ -70,25 +69,24 @@ def test_min_p_is_refused_everywhere(device: str) -> None:
     assert refusal(Sampling(min_p=0.1), speculating=True, device=device) is None
 
 
-def test_a_run_is_refused_by_either_side() -> None:
-    """Both sides are asked, since a run sends the same prompt to both; a side that did not answer is no reason."""
-    plain = EngineFacts(Side.STANDARD, "demo", device="cpu", speculating=False)
-    fast = EngineFacts(Side.SPECULATIVE, "demo", device="cpu", speculating=True, version="0.32.0")
-    prompt = chat("Hi", sampling=WARM)
-    assert refuse_prompt(prompt, (plain, fast)) is not None
-    assert refuse_prompt(prompt, (fast, None)) is not None
-    assert refuse_prompt(prompt, (plain, None)) is None
-    assert refuse_prompt(prompt, (None, None)) is None
-    assert refuse_prompt(chat("Hi"), (plain, fast)) is None
-    assert refuse_prompt(prompt, (plain, fast), repaired=True) is None
-    says_so = replace(fast, settings=((REPAIR_SETTING, "on"),))
-    assert refuse_prompt(prompt, (plain, says_so)) is None
-
-
 def test_plugin_and_application_agree() -> None:
     """The plugin, which cannot import the application, has the same switch and the same tested versions."""
     assert plugin.SWITCH == REPAIR_SWITCH
     assert plugin.TESTED == REPAIRED_VERSIONS
+    assert plugin.APPLIED == REPAIR_APPLIED
+
+
+def test_the_engine_itself_says_that_it_is_repaired() -> None:
+    """Being asked for is not being in place: only the plugin's own line in the log counts, not its "NOT applied"."""
+    view = LogView()
+    view.feed(
+        b"(VllmWorker-0 pid=1) WARNING 11-29 23:58:54 [a.py:1] specdemo: CPU sampling repair NOT applied: vLLM x\n"
+    )
+    assert not view.repaired
+    view.feed(
+        b"(VllmWorker-0 pid=1) INFO 11-29 23:58:54 [a.py:39] specdemo: CPU sampling repair applied (vLLM 0.32.0)\n"
+    )
+    assert view.repaired
 
 
 def test_the_plugin_does_nothing_unasked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
