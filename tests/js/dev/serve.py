@@ -78,9 +78,10 @@ def part(events: list[Event], at: int) -> list[Event]:
         if isinstance(event, Tokens) and seen <= at < seen + len(event.ids):
             ids = list(event.ids)
             ids[at - seen] += 1
-            event = Tokens(event.side, event.at, ids=tuple(ids), text=event.text + " (or)")
+            parted.append(Tokens(event.side, event.at, ids=tuple(ids), text=event.text + " (or)"))
+        else:
+            parted.append(event)
         seen += len(event.ids) if isinstance(event, Tokens) else 0
-        parted.append(event)
     return parted
 
 
@@ -103,7 +104,9 @@ def record(name: str, how: str) -> RunRecord:
         Check("prompt ids", "ok", "both read the same 86 prompt tokens"),
         Check("device", "ok" if how == "measure" else "warn", "both engines share one device"),
     )
-    plan = RunPlan(prompt=chat(prompt, sampling=Sampling(max_tokens=160)), mode="measure" if how == "measure" else "race")
+    plan = RunPlan(
+        prompt=chat(prompt, sampling=Sampling(max_tokens=160)), mode="measure" if how == "measure" else "race"
+    )
     header = RunHeader(id=f"{name}-{how}", started_at=1_760_000_000.0, plan=plan, facts=facts, checks=checks)
     return RunRecord(header, tuple(sorted([*std, *spec], key=lambda event: event.at)), probe)
 
