@@ -69,7 +69,8 @@ def pip_install(python: Path, arguments: Sequence[str], screen: Screen, *, log: 
 def install_cpu_engine(python: Path, requirements: Path, screen: Screen, *, log: Path) -> None:
     """The complete list without dependencies; PyTorch's own index only where it is needed for torch."""
     total = sum(1 for line in requirements.read_text().splitlines() if line and not line.startswith("#"))
-    arguments = ["install", "--progress-bar", "off", "--no-deps", "-r", str(requirements)]
+    # Compiling all 20,000 modules takes longer than compiling, at the first start, the few that are used.
+    arguments = ["install", "--progress-bar", "off", "--no-deps", "--no-compile", "-r", str(requirements)]
     code, output = _pip(python, arguments, screen, log, total)
     if code != 0 and _torch_not_found(output):
         screen.line(f"      the CPU build of torch is not on this index; adding {TORCH_CPU_INDEX}")
