@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from specdemo.core import acceptance, quality
+from specdemo.core import absent, acceptance, quality
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import (
     CountersRead,
@@ -30,6 +30,9 @@ ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
 TINY_GAP_S = 0.001
 """Chunks closer than this arrived together: no engine step is that short."""
 
+MOST_CHUNKS_PER_S = 5_000.0
+"""Above this a whole reply came at once (a buffer let go of it), and time says nothing about the engine."""
+
 
 class SideMeter:
     """Feed it a run's events in order; ask :meth:`snapshot` at any time. Events of the other side are ignored.
@@ -48,6 +51,7 @@ class SideMeter:
         "_end",
         "_finished",
         "_first",
+        "_head",
         "_ids",
         "_k",
         "_largest",
@@ -80,6 +84,7 @@ class SideMeter:
         self._chunks = 0  # chunks with tokens (E)
         self._tokens = 0  # tokens of those chunks as far as they can be counted (N)
         self._b1 = 0
+        self._head = 0  # tokens that came together with the first chunk
         self._bursts = 0
         self._largest = 0
         self._longest = 0.0
@@ -129,12 +134,14 @@ class SideMeter:
                 return
         if self._first is None:
             self._first = at
-            self._b1 = count
+            self._b1 = self._head = count
         else:
             gap = at - self._last
             self._longest = max(self._longest, gap)
             if gap < TINY_GAP_S:
                 self._tiny += 1
+                if at - self._first < TINY_GAP_S:
+                    self._head += count
             if count > 1:
                 self._bursts += 1
         self._largest = max(self._largest, count)
@@ -173,6 +180,7 @@ class SideMeter:
         start = self._start
         span = self._last - self._first if self._first is not None else 0.0
         merged = self.merged
+        at_once = span * MOST_CHUNKS_PER_S < self._chunks - 1
 
         ttft = _since(start, self._first)
         if ttft is None:
@@ -181,14 +189,15 @@ class SideMeter:
         decode = None
         if self._first is not None and tokens is not None and tokens > 1:
             end = self._finished.at if self._finished else self._last
-            if self._chunks > 1:
+            early = self._head if self._clumped else self._b1
+            if self._chunks > 1 and not at_once:
                 tpot = (end - self._first) / (tokens - 1)
-            if span > 0.0 and tokens > self._b1:
-                decode = (tokens - self._b1) / span
+            if span > 0.0 and not at_once and tokens > early:
+                decode = (tokens - early) / span
         if tpot is None:
-            reasons.append(("tpot_s", self._why_no_rate(tokens)))
+            reasons.append(("tpot_s", absent.rate(tokens, self._chunks)))
         if decode is None:
-            reasons.append(("decode_tokens_per_s", self._why_no_rate(tokens)))
+            reasons.append(("decode_tokens_per_s", absent.rate(tokens, self._chunks)))
         elif source == "usage" and self._text_chunks:
             reasons.append(("decode_tokens_per_s", "The server sends no ids: one token is assumed in the first chunk."))
 
@@ -198,7 +207,12 @@ class SideMeter:
             reasons.append(("e2el_s", "The request did not finish." if self.final else "The request still runs."))
         per_step, steps = self._per_step(source, merged)
         if per_step is None:
-            reasons.append(("tokens_per_step", self._why_no_steps(source, merged)))
+            reasons.append(
+                (
+                    "tokens_per_step",
+                    absent.steps(merged=merged, counted=source != "approximate" and not self._text_chunks),
+                )
+            )
         taken = self.acceptance(tokens)
         speculation = self._finished.speculation if self._finished else None
         drafting = speculation.steps if speculation else None
@@ -234,6 +248,11 @@ class SideMeter:
             speculation=speculation, k=self._k,
         )  # fmt: skip
 
+    @property
+    def _clumped(self) -> bool:
+        span = self._last - (self._first or 0.0)
+        return quality.clumped(chunks=self._chunks, tiny_gaps=self._tiny, span=span)
+
     def acceptance(self, tokens: int | None) -> Acceptance:
         """Exact if the request carried its own numbers, else by counters, else why there is none."""
         speculation = self._finished.speculation if self._finished else None
@@ -255,12 +274,13 @@ class SideMeter:
         tokens, source = self._count()
         stream = quality.stream_notes(
             self.side, finished=self._finished, tokens=self._tokens, chunks=self._chunks, source=source,
-            tiny_gaps=self._tiny, span=self._last - (self._first or 0.0), merged=self.merged,
+            tiny_gaps=self._tiny, is_clumped=self._clumped, merged=self.merged,
         )  # fmt: skip
         found = list(stream)
         if self._before is not None and self._after is not None:
             delta = acceptance.from_counters(self._before, self._after, own_tokens=tokens)
-            found.extend(quality.counter_notes(self.side, delta))
+            exact = self._finished is not None and self._finished.speculation is not None
+            found.extend(quality.counter_notes(self.side, delta, used=not exact))
         return tuple(found)
 
     # ------------------------------------------------------------------ pieces
@@ -302,22 +322,6 @@ class SideMeter:
             return None, None
         decode_steps = self._chunks - 1
         return (self._tokens - self._b1) / decode_steps if decode_steps else None, self._chunks
-
-    def _why_no_rate(self, tokens: int | None) -> str:
-        if not tokens:
-            return "No token has arrived."
-        if tokens == 1:
-            return "One token has no time per token."
-        if self._chunks <= 1:
-            return "All tokens came in one chunk, so no rate can be told."
-        return "All chunks came at the same instant, so no rate can be told."
-
-    def _why_no_steps(self, source: CountSource, merged: bool) -> str:
-        if merged:
-            return "The server merged several engine steps into one chunk."
-        if source == "approximate" or self._text_chunks:
-            return "The server sends no token ids, so steps cannot be counted."
-        return "No decode step was seen."
 
 
 def meter_for(side: Side, facts: EngineFacts | None) -> SideMeter:

@@ -47,19 +47,26 @@ def merged(
     return tokens - chunks > speculation.accepted
 
 
+def clumped(*, chunks: int, tiny_gaps: int, span: float) -> bool:
+    """Whether chunks arrived in clumps of CLUMP_SIZE and more on average, although the stream as a whole was slow."""
+    gaps = chunks - 1
+    if gaps < CLUMP_CHUNKS or span / gaps < CLUMP_MEAN_GAP_S:
+        return False
+    return chunks / (gaps - tiny_gaps + 1) >= CLUMP_SIZE
+
+
 def stream_notes(
     side: Side, *, finished: Finished | None, tokens: int, chunks: int, source: CountSource, tiny_gaps: int,
-    span: float, merged: bool,
+    is_clumped: bool, merged: bool,
 ) -> Iterator[Note]:  # fmt: skip
     """Notes on one side's stream; most need its end."""
     if merged:
         text = f"{tokens} tokens came in {chunks} chunks: several engine steps were merged, so steps are not counted."
         yield Note("coalesced", text, side)
-    gaps = chunks - 1
-    if gaps >= CLUMP_CHUNKS and span / gaps >= CLUMP_MEAN_GAP_S and chunks / (gaps - tiny_gaps + 1) >= CLUMP_SIZE:
+    if is_clumped:
         text = (
-            f"{tiny_gaps} of {gaps} chunks arrived together with the one before: something on the way buffers the "
-            "stream, so first-token time and gaps are unreliable."
+            f"{tiny_gaps} of {chunks - 1} chunks arrived together with the one before: something on the way buffers "
+            "the stream, so first-token time and gaps are unreliable."
         )
         yield Note("clumped", text, side)
     if source == "approximate":
@@ -112,15 +119,15 @@ def _identities(spec: RequestSpeculation, *, tokens: int, chunks: int, merged: b
         yield "a step accepted more than it drafted"
 
 
-def counter_notes(side: Side, delta: CounterDelta) -> Iterator[Note]:
-    """Notes on acceptance taken from whole-engine counters."""
-    if delta.reset:
+def counter_notes(side: Side, delta: CounterDelta, *, used: bool) -> Iterator[Note]:
+    """Notes on whole-engine counters; ``used``: the acceptance shown is taken from them."""
+    if used and delta.acceptance.source == "engine":
+        text = "Acceptance is that of the whole server during this run, by its counters, not of this request alone."
+        yield Note("whole_server", text, side)
+    if used and delta.reset:
         yield Note("counters_reset", "The engine's counters restarted during the run, so they say nothing.", side)
     if delta.other_tokens is not None and delta.other_tokens > OTHER_TOKENS:
-        text = (
-            f"The engine generated {delta.other_tokens} tokens for others meanwhile: counter-based acceptance is of "
-            "the whole server during this run."
-        )
+        text = f"The engine generated {delta.other_tokens} tokens for others meanwhile, so this run had it not alone."
         yield Note("other_traffic", text, side)
 
 

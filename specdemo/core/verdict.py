@@ -249,13 +249,18 @@ def _split(pair: _Pair, result: Comparison, remarks: tuple[str, ...]) -> Verdict
         cls="near_tie" if cls == "near_tie" else "different",
         reason=f"{where}. {why}",
         position=at,
-        standard_token=found.standard,
-        speculative_token=found.speculative,
+        standard_token=_shown(found.standard),
+        speculative_token=_shown(found.speculative),
         gap_nats=found.nats,
         tolerance_nats=pair.limit.nats,
         compared=at,
         remarks=(*remarks, *_undrafted(pair)),
     )
+
+
+def _shown(token: VerdictToken) -> VerdictToken | None:
+    """A side that ended has no token to show."""
+    return None if token.id is None and not token.text else token
 
 
 def _quoted(token: VerdictToken) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specdemo.core.events import CountersRead, Event, RequestSpeculation, SpecCounters, Started, Tokens
-from specdemo.core.metrics import SideMeter
+from specdemo.core.metrics import SideMeter, side_metrics
 from specdemo.core.results import Note
 from tests.unit.core.streams import A, B, detailed, ids_stream, stream
 
@@ -98,6 +98,21 @@ def test_clumped_arrival_is_noted() -> None:
     assert "clumped" not in notes(stream(A, steady, usage=192))
 
 
+def test_clumps_do_not_flatter_the_decode_rate() -> None:
+    """B24: with 64 tokens every 2 s the first clump only starts the clock: 128 tokens in 4 s, not 191."""
+    rows = [(2.0 * (1 + i // 64), (i,), "x") for i in range(192)]
+    assert side_metrics(stream(A, rows, usage=192), A).decode_tokens_per_s == pytest.approx(32.0)
+
+
+def test_a_reply_let_go_at_once_claims_no_rate() -> None:
+    """D21, B24: 50 chunks within two milliseconds were held back by something; no rate is made of that."""
+    rows = [(2.0 + 0.00004 * i, (i,), "x") for i in range(50)]
+    found = side_metrics(stream(A, rows, usage=50), A)
+    assert (found.decode_tokens_per_s, found.tpot_s) == (None, None)
+    assert "at once" in dict(found.reasons)["decode_tokens_per_s"]
+    assert found.tokens_per_s == pytest.approx(25.0, rel=0.01)
+
+
 def test_a_very_fast_engine_is_not_clumped() -> None:
     """Chunks half a millisecond apart all along are speed, not buffering."""
     rows = [(0.0005 * (i + 1), (i,), "x") for i in range(192)]
@@ -111,6 +126,9 @@ def test_counters_that_say_too_much_are_noted() -> None:
     assert "497 tokens for others" in notes((*busy, *ids_stream(B, [1], [2, 3], usage=3)))["other_traffic"]
     reset = (CountersRead(B, 0.0, SpecCounters(9, 9, 9)), CountersRead(B, 0.1, quiet))
     assert "counters_reset" in notes((*reset, *ids_stream(B, [1], [2, 3], usage=3)))
+    assert "whole server during this run" in notes((*busy, *ids_stream(B, [1], [2, 3], usage=3)))["whole_server"]
+    exact = notes((*busy, *ids_stream(B, [1], [2, 3], usage=3, spec=detailed([1]))))
+    assert exact.keys() == {"other_traffic"}  # the request's own numbers are used
     near = (CountersRead(B, 0.0, quiet), CountersRead(B, 0.1, SpecCounters(1, 4, 1, generation_tokens=6.0)))
     assert "other_traffic" not in notes((*near, *ids_stream(B, [1], [2, 3], usage=3)))
 

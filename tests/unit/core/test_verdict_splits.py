@@ -158,6 +158,7 @@ def test_unlisted_stop_token_is_taken_from_the_candidates() -> None:
     gone = verdict(ids_stream(A, [1], [2]), ids_stream(B, [1]), probe=probe(1, (2, -0.5), (7, -0.6)))
     assert (gone.cls, gone.gap_nats) == ("different", None)
     assert "speculative engine ended" in gone.reason
+    assert gone.speculative_token is None
 
 
 def test_burst_tokens_take_their_text_from_the_candidates() -> None:
