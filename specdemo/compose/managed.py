@@ -24,7 +24,7 @@ from specdemo.engines import profiles
 from specdemo.engines.client import VllmEngine
 from specdemo.engines.environment import EngineEnvironment, gpus
 from specdemo.engines.models import embedded_folder, model_source, resolve_model
-from specdemo.engines.safety import REPAIR_SETTING, REPAIR_SWITCH, repaired
+from specdemo.engines.safety import REPAIR_SETTING, REPAIR_SWITCH
 from specdemo.engines.slot import Timing
 from specdemo.engines.speculation import parse_speculation
 from specdemo.engines.supervisor import Supervisor, vllm_launcher
@@ -102,6 +102,10 @@ class ManagedPair:
     def base_url(self, side: Side) -> str | None:
         """Where this engine answers now."""
         return self._supervisor.base_url(side) if self._supervisor is not None else None
+
+    def repaired(self, side: Side) -> bool:
+        """Whether this engine said that the CPU sampling repair is in place."""
+        return self._supervisor is not None and self._supervisor.repaired(side)
 
     def statuses(self) -> tuple[EngineStatus, EngineStatus]:
         """Standard first. Never blocks."""
@@ -255,8 +259,7 @@ class _Current:
 
     async def facts(self) -> EngineFacts:
         found = await (await self._now()).facts()
-        specs = self._pair.specs
-        return completed(found, specs[SIDES.index(self.side)]) if specs else found
+        return completed(found, repaired=self._pair.repaired(self.side))
 
     async def tokenize(self, prompt: Prompt) -> tuple[int, ...] | None:
         return await (await self._now()).tokenize(prompt)
@@ -285,9 +288,9 @@ class _Current:
         return self._client
 
 
-def completed(found: EngineFacts, spec: EngineSpec) -> EngineFacts:
-    """What an engine says of itself, and whether it was started with the sampling repair, which it does not say."""
-    if not repaired(spec, found.version):
+def completed(found: EngineFacts, *, repaired: bool) -> EngineFacts:
+    """What an engine says of itself, and whether its sampling was repaired, which only its log says."""
+    if not repaired:
         return found
     return replace(found, settings=tuple(sorted({**dict(found.settings), REPAIR_SETTING: "on"}.items())))
 

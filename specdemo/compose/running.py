@@ -36,12 +36,13 @@ _EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One running serve: its process, and both engines as (address, spec), standard first."""
+    """One running serve: its process, and its engines, standard first: address, spec, whether sampling is repaired."""
 
     pid: int
     started: float
     addresses: tuple[str, str]
     specs: SpecPair
+    repaired: tuple[bool, bool] = (False, False)
 
 
 def find_running(data: Path) -> Running | None:
@@ -50,7 +51,8 @@ def find_running(data: Path) -> Running | None:
         told = json.loads((data / NAME).read_text(encoding="utf-8"))
         first, second = (decode(EngineSpec, spec) for spec in told["specs"])
         left, right = (str(address) for address in told["addresses"])
-        running = Running(int(told["pid"]), float(told["started"]), (left, right), (first, second))
+        mended = (told["repaired"][0] is True, told["repaired"][1] is True)
+        running = Running(int(told["pid"]), float(told["started"]), (left, right), (first, second), mended)
         alive = abs(psutil.Process(running.pid).create_time() - running.started) < 1.0
     except (OSError, ValueError, KeyError, TypeError, psutil.Error):
         return None
@@ -66,8 +68,8 @@ async def open_running(
     async with AsyncExitStack() as stack:
         engines: dict[Side, Engine] = {}
         targets = []
-        for side, address, spec in zip(SIDES, running.addresses, running.specs, strict=True):
-            engine = _Known(side, address, spec, limits(settings))
+        for side, address, spec, mended in zip(SIDES, running.addresses, running.specs, running.repaired, strict=True):
+            engine = _Known(side, address, spec, limits(settings), repaired=mended)
             stack.push_async_callback(engine.aclose)
             engines[side] = engine
             targets.append(Target(side, address, Probe(address), spec.served_name))
@@ -89,13 +91,13 @@ async def running_statuses(data: Path, settings: Settings) -> tuple[EngineStatus
 class _Known(VllmEngine):
     """A client that knows what its engine was started with."""
 
-    def __init__(self, side: Side, address: str, spec: EngineSpec, limits: Limits) -> None:
+    def __init__(self, side: Side, address: str, spec: EngineSpec, limits: Limits, *, repaired: bool) -> None:
         super().__init__(side, address, model=spec.served_name, spec=spec, limits=limits)
-        self._started_with = spec
+        self._repaired = repaired
 
     async def facts(self) -> EngineFacts:
         """As the engine says, completed by how it was started."""
-        return completed(await super().facts(), self._started_with)
+        return completed(await super().facts(), repaired=self._repaired)
 
 
 @asynccontextmanager
@@ -118,7 +120,13 @@ async def _announce(pair: ManagedPair, path: Path) -> None:
         addresses, specs = [pair.base_url(side) for side in SIDES], pair.specs
         now = None
         if specs is not None and all(addresses):
-            now = {"pid": os.getpid(), "started": started, "addresses": addresses, "specs": [encode(s) for s in specs]}
+            now = {
+                "pid": os.getpid(),
+                "started": started,
+                "addresses": addresses,
+                "specs": [encode(spec) for spec in specs],
+                "repaired": [pair.repaired(side) for side in SIDES],
+            }
         if now != told:
             told = now
             if now is None:
