@@ -135,6 +135,5 @@ def junit(result: GateResult, *, seconds: float, name: str = "specdemo gate") ->
 
 def _clean(text: str) -> str:
     """Without the characters that XML 1.0 does not allow at all."""
-    return "".join(
-        c for c in text if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
-    )
+    spans = ((" ", "\ud7ff"), ("\ue000", "\ufffd"), ("\U00010000", "\U0010ffff"))
+    return "".join(c for c in text if c in "\t\n\r" or any(low <= c <= high for low, high in spans))
