@@ -72,7 +72,8 @@ def _layout(services: Services, tr: gr.I18n) -> _View:
                 autofocus=True,
             )
             with gr.Row(elem_id="sd-buttons"):
-                run = gr.Button(tr("run"), variant="primary", elem_id="sd-run", min_width=110)
+                # Off until the page's first answer is there, which would otherwise overwrite an early run's.
+                run = gr.Button(tr("run"), variant="primary", elem_id="sd-run", min_width=110, interactive=False)
                 stop = gr.Button(tr("stop"), variant="stop", elem_id="sd-stop", min_width=70)
                 clear = gr.Button(tr("clear"), elem_id="sd-clear", min_width=70)
             status = gr.HTML("", elem_id="sd-status", apply_default_css=False)
@@ -159,8 +160,11 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
         sent = event_data(event)
         return await desk.command(sent.get("side", ""), sent.get("action", ""), lang_of(request))
 
-    view.stop.click(stopped, view.arena, view.shown, cancels=[started, measured], **light)
-    view.clear.click(cleared, None, [view.prompt, *view.shown], cancels=[started, measured], **light)
+    # Listeners of one event run one after another, so cancelling comes first.
+    for button in (view.stop, view.clear):
+        button.click(None, None, None, cancels=[started, measured], **light)
+    view.stop.click(stopped, view.arena, view.shown, **light)
+    view.clear.click(cleared, None, [view.prompt, *view.shown], **light)
     demo.load(arrived, None, view.shown, **light)
     view.recordings.open(opened, None, view.shown, **light)
     view.engines.command(commanded, None, view.status, **light)
