@@ -26,7 +26,7 @@ COVERED = ("specdemo/core", "specdemo/engines/wire")
 
 @dataclass(frozen=True)
 class Step:
-    """A command. ``skip`` is the reason why it is not run; ``judge`` reads (exit code, stdout, stderr) into a result."""
+    """A command. ``skip`` says why it is not run; ``judge`` reads (exit code, stdout, stderr) into a result."""
 
     name: str
     argv: Sequence[str]
@@ -87,7 +87,7 @@ def audit() -> list[str]:
 
 
 def audited(code: int, stdout: str, stderr: str) -> str:
-    """Passed only if packages were really looked up: where the service is out of reach, pip-audit skips them all and says 0."""
+    """Passed only if packages were looked up: with the service out of reach, pip-audit skips them all and says 0."""
     try:
         packages = json.loads(stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):
