@@ -198,6 +198,10 @@ class Exchange:
             if not reader.finished:
                 raise self._too_slow() from None
             pieces = None
+        except FOREIGN:
+            if not reader.finished:
+                raise
+            pieces = None  # the answer is complete; only its epilogue was cut off
         if pieces is None:
             self._last(out)
             self._end(out)

@@ -110,6 +110,8 @@ class Player:
         return data
 
     async def _write(self, data: bytes) -> None:
+        if not data:
+            return
         if self._gzip is not None:
             data = self._gzip.compress(data) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
         size = self._wire.split or len(data)

@@ -109,7 +109,7 @@ class Routes:
         delay = reply.delay_s + (server.script.cold_s if server.served == 1 else 0.0)
         if delay and not await connection.until(loop.time() + delay):
             return
-        if reply.status != 200 or (reply.body is not None and not reply.raw):
+        if reply.raw is None and (reply.status != 200 or reply.body is not None):
             text = reply.body if isinstance(reply.body, str) else None
             if text is not None:
                 await connection.reply(reply.status, text.encode(), **{"content_type": "text/plain", **reply.headers})

@@ -52,6 +52,7 @@ import argparse
 import asyncio
 import json
 import signal
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ class Server:
         self.served += 1
         return reply
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    async def start(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         """Listen; ``base_url`` is set afterwards."""
         routes = Routes(self)
 
@@ -109,9 +110,9 @@ class Server:
             self.accepted += 1
             return Connection(serve, self.connections)
 
-        self._listener = await asyncio.get_running_loop().create_server(connected, host, port)
+        self._listener = await asyncio.get_running_loop().create_server(connected, host, port, ssl=tls)
         bound = self._listener.sockets[0].getsockname()[1]
-        self.base_url = f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
+        self.base_url = f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{bound}"
 
     @property
     def port(self) -> int:
@@ -133,11 +134,15 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    script: Script | dict[str, Any] | None = None, *, host: str = "127.0.0.1", port: int = 0
+    script: Script | dict[str, Any] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Server]:
     """A scripted engine in this process, on a free port."""
     server = Server(parse(script or {}))
-    await server.start(host, port)
+    await server.start(host, port, tls)
     try:
         yield server
     finally:
