@@ -6,9 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 HERE = Path(__file__).parent
 SPECIAL_FOLDERS = ("engine", "e2e")
+
+# No test depends on how fast this machine is; where nobody watches, the same examples are tried every time.
+settings.register_profile("specdemo", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("specdemo")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
