@@ -32,7 +32,12 @@ async def test_identical_pair(tmp_path: Path) -> None:
     spec = found["sides"]["speculative"]
 
     assert result.code == 0, result.err
-    assert (found["schema"], found["mode"], found["greedy"], found["verdict"]["class"]) == (1, "measure", True, "identical")
+    assert (found["schema"], found["mode"], found["greedy"], found["verdict"]["class"]) == (
+        1,
+        "measure",
+        True,
+        "identical",
+    )
     assert found["sides"]["standard"]["token_ids"] == spec["token_ids"]
     assert spec["metrics"]["acceptance"]["source"] == "request"
     recorded = json.loads((Path(__file__).parents[1] / "traces" / "ngram-list.json").read_text())["final"]["metrics"]
@@ -131,10 +136,20 @@ async def test_every_sampling_field_is_sent(tmp_path: Path) -> None:
     """A04: both requests carry the full, equal set of sampling fields, and the document lists what was sent."""
     async with serving() as left, serving({"k": 4}) as right:
         result = await specdemo(tmp_path, "race", "hello", *engines(left, right), *FAST)
-    ours, theirs = ({k: v for k, v in body.items() if k != "cache_salt"} for body in (left.requests[-1], right.requests[-1]))
+    ours, theirs = (
+        {k: v for k, v in body.items() if k != "cache_salt"} for body in (left.requests[-1], right.requests[-1])
+    )
 
     assert ours == theirs
-    for name in ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty"):
+    for name in (
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+    ):
         assert name in ours
     assert any("repetition_penalty 1" in line["detail"] for line in result.document["comparability"])
 
@@ -172,7 +187,10 @@ async def test_control(tmp_path: Path) -> None:
 async def test_recheck(tmp_path: Path) -> None:
     """--recheck scores the speculative text with the standard engine and says what share is its own choice."""
     result = await race(
-        tmp_path, {"reply": {"tokens": 10}, "score_gaps": {"11": 0.5}}, {"reply": {"tokens": 10, "bursts": [1, 3]}}, "--recheck"
+        tmp_path,
+        {"reply": {"tokens": 10}, "score_gaps": {"11": 0.5}},
+        {"reply": {"tokens": 10, "bursts": [1, 3]}},
+        "--recheck",
     )
 
     assert any("90.0%" in remark for remark in result.document["verdict"]["remarks"]), result.document["verdict"]
@@ -196,7 +214,10 @@ async def test_keys_never_show(tmp_path: Path) -> None:
 
 async def test_table_and_lines(tmp_path: Path) -> None:
     """Without a terminal: plain lines on stderr; texts, table with formulas and verdict on stdout."""
-    async with serving({"reply": {"tokens": 6}}) as left, serving({"k": 4, "reply": {"tokens": 6, "bursts": [1, 2]}}) as right:
+    async with (
+        serving({"reply": {"tokens": 6}}) as left,
+        serving({"k": 4, "reply": {"tokens": 6, "bursts": [1, 2]}}) as right,
+    ):
         result = await specdemo(tmp_path, "race", "hello", *engines(left, right))
 
     assert result.code == 0
@@ -261,7 +282,12 @@ async def test_prompt_that_does_not_fit(tmp_path: Path) -> None:
     """A prompt above the engine's length is refused with the numbers, exit code 2, and nothing is generated."""
     async with serving({"max_model_len": 8}) as left, serving({"k": 4, "max_model_len": 8}) as right:
         result = await specdemo(
-            tmp_path, "race", "-", *engines(left, right), *FAST, stdin=b"one two three four five six seven eight nine ten"
+            tmp_path,
+            "race",
+            "-",
+            *engines(left, right),
+            *FAST,
+            stdin=b"one two three four five six seven eight nine ten",
         )
 
     assert result.code == 2
