@@ -2,7 +2,8 @@
 
     PYTHONPATH=. python tests/js/dev/serve.py [port]      then open /?run=list&how=race|measure|recorded&dark=1&lang=zh
 
-Runs: the pairs of ``tests/traces`` (list, chat, code, summ, zh), ``split`` (texts that part) and ``fail`` (one side breaks).
+Runs: the pairs of ``tests/traces`` (list, chat, code, summ, zh), ``split`` (texts that part), ``fail`` (one side breaks)
+and ``odd`` (ODD: markup, emoji over token ends, right-to-left text, code, a giant word).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import uvicorn
 from starlette.applications import Starlette
@@ -32,6 +34,12 @@ ROOT = Path(__file__).parents[3]
 STD, SPEC = Side.STANDARD, Side.SPECULATIVE
 FILES = {STD: "std", SPEC: "ngram"}
 MODEL = "SmolLM2-135M-Instruct"
+ODD = (
+    "<img src=x", " onerror=alert(1)>", "</div><script>alert(2)</script>", " from $5 to $10, **not** $20\n",
+    "Family: ", "👨\u200d👩\u200d", "👧\u200d", "👦", " flag 🇩", "🇪\n", "مرحبا ", "print() 123", "\n", "Back to Latin\n",
+    "```py", "thon\ndef f(x):\n    ret", "urn '<b>'\n", "``", "`\n", "\x1b[31mred\x1b[0m ", "x" * 3000, "\n", "- one\n", "- two",
+)  # fmt: skip
+"""Tokens of the run ``odd``, three a step on the speculative side."""
 
 
 def texts(task: str) -> dict[int, str]:
@@ -70,6 +78,17 @@ def side_events(task: str, side: Side, zero: float, limit: int | None = None) ->
     return [*events, Finished(side, end, reason, usage=counts, speculation=speculation or None)]
 
 
+def odd_events(side: Side) -> list[Event]:
+    """ODD as a stream, a step every 30 ms."""
+    size = 3 if side is SPEC else 1
+    events: list[Event] = [Started(side, 0.0)]
+    for step, first in enumerate(range(0, len(ODD), size)):
+        pieces = ODD[first : first + size]
+        ids = tuple(range(first, first + len(pieces)))
+        events.append(Tokens(side, 0.1 + 0.03 * step, ids=ids, text="".join(pieces), pieces=pieces))
+    return [*events, Finished(side, events[-1].at, "stop", usage=Usage(3, len(ODD)))]
+
+
 def part(events: list[Event], at: int) -> list[Event]:
     """The same stream with another token number ``at``: what a numerical difference between engines looks like."""
     seen = 0
@@ -87,9 +106,12 @@ def part(events: list[Event], at: int) -> list[Event]:
 
 def record(name: str, how: str) -> RunRecord:
     """A run of both sides: at once, or one after the other when measured."""
-    task = {"split": "chat", "fail": "list"}.get(name, name)
-    std = side_events(task, STD, 0.0)
-    spec = side_events(task, SPEC, std[-1].at + 0.5 if how == "measure" else 0.01, 12 if name == "fail" else None)
+    task = {"split": "chat", "fail": "list", "odd": "list"}.get(name, name)
+    if name == "odd":
+        std, spec = odd_events(STD), odd_events(SPEC)
+    else:
+        std = side_events(task, STD, 0.0)
+        spec = side_events(task, SPEC, std[-1].at + 0.5 if how == "measure" else 0.01, 12 if name == "fail" else None)
     probe = None
     if name == "split":
         spec = part(spec, 61)
@@ -118,13 +140,18 @@ def frames(name: str, how: str) -> list[dict[str, Any]]:
 
 
 async def events(request: Request) -> Response:
-    """The frames at their own times; all at once with ?now=1 or for a recording."""
+    """The frames at their own times; all at once with ?now=1 or for a recording; ?cut=N breaks off every N frames."""
     name, how = request.path_params["run"].split("-")
+    after = int(request.headers.get("last-event-id", -1))
+    cut = int(request.query_params.get("cut", 0))
+    at_once = how == "recorded" or "now" in request.query_params or cut
+    app.state.resumed.append(after)
 
     async def send() -> AsyncIterator[str]:
+        yield "retry: 50\n\n"
         before = 0.0
-        for frame in frames(name, how):
-            if how != "recorded" and "now" not in request.query_params:
+        for frame in frames(name, how)[after + 1 : after + 1 + cut if cut else None]:
+            if not at_once:
                 await asyncio.sleep(max(0.0, frame["t"] - before))
             before = frame["t"]
             yield f"id: {frame['seq']}\ndata: {json.dumps(frame)}\n\n"
@@ -141,7 +168,7 @@ def page(request: Request) -> Response:
         "lang": ask.get("lang", "en"),
         "replay": how == "recorded",
         "loop": "loop" in ask,
-        "events_url": f"runs/{name}-{how}/events" + ("?now=1" if "now" in ask else ""),
+        "events_url": f"runs/{name}-{how}/events?{urlencode({k: ask[k] for k in ('now', 'cut') if k in ask})}",
     }
     html = (Path(__file__).with_name("page.html")).read_text()
     html = html.replace("RACE", (ROOT / "assets/html/race.html").read_text()).replace("VALUE", json.dumps(value))
@@ -155,6 +182,8 @@ app = Starlette(
         Mount("/assets", StaticFiles(directory=ROOT / "assets")),
     ]
 )
+
+app.state.resumed = []
 
 if __name__ == "__main__":
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]) if len(sys.argv) > 1 else 8765, log_level="warning")
