@@ -16,7 +16,8 @@ from specdemo.bench.prompts import BenchPrompt
 from specdemo.core.prompt import Message
 from specdemo.errors import UsageError
 
-PROMPTS = Path(__file__).resolve().parents[2] / "assets" / "prompts"
+_PLACES = (Path(__file__).resolve().parents[2], Path(__file__).resolve().parents[1])  # a checkout, an installed wheel
+PROMPTS = next((found for place in _PLACES if (found := place / "assets" / "prompts").is_dir()), _PLACES[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def build_app(
         max_file_size="1mb",
     )
     _calm(demo)
-    script = '<script src="assets/js/language.js"></script>'  # relative: right under any sub-path
+    script = assets.text("html/head.html").strip()  # its address is relative: right under any sub-path
     ancestors = SPACES_ANCESTORS if in_space else ("'self'",)
     return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=script)
 
