@@ -94,6 +94,10 @@ class Site:
             self._failure = error
             self._ready.set()
         finally:
+            # Gradio's queue leaves its own tasks behind, as it may at the end of a process.
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.run_until_complete(asyncio.sleep(0))
             self._loop.close()
 
     async def _serve(self) -> None:

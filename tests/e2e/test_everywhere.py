@@ -86,6 +86,7 @@ def test_under_a_sub_path(visit: Visit) -> None:
         assert visitor.page.locator(".sd-head").evaluate("e => getComputedStyle(e).display") == "flex"
         direct = httpx.get(site.url.replace("/demo/", "/demo/assets/js/pane.mjs"))
         assert direct.headers["content-type"].startswith("text/javascript")
+        visitor.page.close()
 
 
 def test_password_covers_every_route(visit: Visit) -> None:
@@ -97,6 +98,7 @@ def test_password_covers_every_route(visit: Visit) -> None:
         visitor = visit(site.url, http_credentials=credentials).open()
         visitor.run()
         visitor.wait_finished()
+        visitor.page.close()
 
 
 def test_engine_panel_commands_and_logs(visit: Visit) -> None:
@@ -110,12 +112,14 @@ def test_engine_panel_commands_and_logs(visit: Visit) -> None:
         card.locator('[data-command="restart"]').click()
         expect(visitor.status).to_contain_text("Restart requested")
         assert site.control.commands == [("restart", Side.SPECULATIVE)]
+        visitor.page.close()
     with Site(public=True) as site:
         visitor = visit(site.url).open()
         card = visitor.page.locator('[data-engine="standard"]')
         expect(card.locator('[data-field="state"]')).to_have_text("ready")
         expect(card.locator("[data-command]").first).to_be_hidden()
         assert "vllm serve" not in visitor.page.content()
+        visitor.page.close()
 
 
 def test_recording_plays_while_engines_load(visit: Visit) -> None:
@@ -135,3 +139,4 @@ def test_recording_plays_while_engines_load(visit: Visit) -> None:
         visitor.page.wait_for_url("**/?run=rec-small")
         site.control.states = dict.fromkeys(Side, EngineState.READY)
         expect(visitor.page.locator(".sd-pill")).to_have_attribute("data-state", "ready")
+        visitor.page.close()
