@@ -261,6 +261,7 @@ class EngineSlot:
             if problem is not None and await probe.health() != "ok":
                 raise EngineUnavailable(f"The {self.side.value} engine did not survive its first request: {problem}")
             self._version = await probe.version()
+            self._memory = await asyncio.to_thread(process.memory_bytes)
         finally:
             exit_task.cancel()
             await probe.aclose()
@@ -286,7 +287,6 @@ class EngineSlot:
         exit_task = asyncio.create_task(process.wait())
         probe = Probe(f"http://{HOST}:{process.launch.port}", api_key=self.around.api_key)
         heard = measured = clock()
-        self._memory = await asyncio.to_thread(process.memory_bytes)
         try:
             while True:
                 done, _ = await asyncio.wait({exit_task}, timeout=timing.ready_poll)

@@ -68,14 +68,11 @@ def test_the_engine_says_that_it_is_repaired(real_pair: RealPair) -> None:
 
 
 def test_without_the_repair_the_engine_fails(unrepaired_url: str) -> None:
-    """The fault itself: every draft of a copied text is rejected at 0.8, and top_k with top_p ends the engine."""
+    """The fault itself: drafts of a copied text are rejected at 0.8, and the first step with top_k ends the engine."""
     taken, drafted = sums(unrepaired_url)
     assert drafted > 10
-    assert taken == 0
-    body = {
-        "model": SERVED_NAME, "messages": [{"role": "user", "content": COPY}], "top_k": 20, "top_p": 0.9, "seed": 5,
-        **WARM,
-    }  # fmt: skip
+    assert taken < 0.1 * drafted
+    body = {"model": SERVED_NAME, "messages": [{"role": "user", "content": COPY}], "top_k": 20, "seed": 5, **WARM}
     try:
         answer = httpx.post(f"{unrepaired_url}/v1/chat/completions", json=body, timeout=300, trust_env=False)
     except httpx.HTTPError:
