@@ -11,8 +11,8 @@ STOPPED = 130
 """Exit code of a command that was stopped with Ctrl-C or SIGTERM."""
 
 
-def run_until_stopped(work: Coroutine[None, None, int]) -> int:
-    """The coroutine's own exit code, or 130 when it was stopped before it had one."""
+def run_until_stopped(work: Coroutine[None, None, int], *, stopped: int = STOPPED) -> int:
+    """The coroutine's own exit code, or ``stopped`` when it was stopped before it had one."""
 
     async def watched() -> int:
         with ends_on_signals():
@@ -21,4 +21,4 @@ def run_until_stopped(work: Coroutine[None, None, int]) -> int:
     try:
         return asyncio.run(watched())
     except (asyncio.CancelledError, KeyboardInterrupt):
-        return STOPPED
+        return stopped

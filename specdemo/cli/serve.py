@@ -31,7 +31,7 @@ def serve(loaded: Loaded) -> int:
     # Gradio takes seconds to import, and every other command does without it.
     from specdemo.cli.page import serve_page  # noqa: PLC0415
 
-    return run_until_stopped(serve_page(loaded.settings))
+    return run_until_stopped(serve_page(loaded.settings), stopped=0)  # a server that is told to end has done its work
 
 
 serve.settings_flags = _page_flags  # type: ignore[attr-defined]  # read by with_settings

@@ -19,8 +19,7 @@ FAST = ("--no-warmup", "--json")
 
 async def race(folder: Path, standard: dict[str, Any], speculative: dict[str, Any], *words: str) -> Any:
     async with serving(standard) as left, serving({"k": 4, **speculative}) as right:
-        result = await specdemo(folder, "race", "hello", *engines(left, right), *FAST, *words)
-    return result
+        return await specdemo(folder, "race", "hello", *engines(left, right), *FAST, *words)
 
 
 async def test_identical_pair(tmp_path: Path) -> None:

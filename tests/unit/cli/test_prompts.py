@@ -35,7 +35,7 @@ def test_files_that_are_no_prompts(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="cannot be read"):
         read_prompt(None, tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"abc\xff")
-    with pytest.raises(PromptError, match="not UTF-8 text .byte 3."):
+    with pytest.raises(PromptError, match=r"not UTF-8 text \(byte 3\)"):
         read_prompt(None, tmp_path / "binary")
     with (tmp_path / "huge").open("wb") as huge:
         huge.truncate(MOST_BYTES + 1)

@@ -88,7 +88,7 @@ async def test_attached(tmp_path: Path) -> None:
 async def test_unreadable_certificate(tmp_path: Path) -> None:
     """A private authority that cannot be read is a sentence with its path."""
     urls = {"standard__base_url": "https://127.0.0.1:1", "speculative__base_url": "https://127.0.0.1:2"}
-    with pytest.raises(ConfigError, match="none.pem"):
+    with pytest.raises(ConfigError, match=r"none\.pem"):
         async with open_deployment(settings(tmp_path, **urls, standard__ca_file=str(tmp_path / "none.pem"))):
             pass
 
