@@ -1,0 +1,28 @@
+"""The report's texts, English and Chinese, from assets/report/; both have the same keys and placeholders (tested)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+LANGUAGES = ("en", "zh")
+FOLDER = Path(__file__).resolve().parents[3] / "assets" / "report"
+
+
+@cache
+def words(language: str) -> dict[str, str]:
+    """All texts of a language by key."""
+    found: dict[str, str] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def speaker(language: str) -> Callable[..., str]:
+    """A function of key and placeholders that speaks the language; an unknown language speaks English."""
+    known = words(language if language in LANGUAGES else "en")
+
+    def say(key: str, **values: object) -> str:
+        return known[key].format(**values)
+
+    return say
