@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from specdemo.compose.attached import limits
+from specdemo.compose.texts import token_texts
 from specdemo.core.engine import EngineFacts, EngineSpec, EngineState, EngineStatus
 from specdemo.core.events import SIDES, Event, Failed, Side, SpecCounters, TopToken
 from specdemo.core.prompt import Prompt
@@ -142,7 +143,14 @@ class ManagedPair:
         if address is None or self._supervisor is None:
             raise EngineUnavailable(_why(self.statuses()[SIDES.index(side)]))
         spec = self._supervisor.spec(side)
-        return VllmEngine(side, address, model=spec.served_name, limits=limits(self._settings), spec=spec)
+        return VllmEngine(
+            side,
+            address,
+            model=spec.served_name,
+            limits=limits(self._settings),
+            spec=spec,
+            splitter=token_texts(spec.model),
+        )
 
     def _want(self, sides: Sequence[Side]) -> None:
         if self._loading is None or self._loading.done():

@@ -20,6 +20,7 @@ import psutil
 
 from specdemo.compose.attached import limits
 from specdemo.compose.managed import ManagedPair, SpecPair, completed
+from specdemo.compose.texts import token_texts
 from specdemo.core.codec import decode, encode
 from specdemo.core.engine import EngineFacts, EngineSpec, EngineStatus
 from specdemo.core.events import SIDES, Side
@@ -92,7 +93,8 @@ class _Known(VllmEngine):
     """A client that knows what its engine was started with."""
 
     def __init__(self, side: Side, address: str, spec: EngineSpec, limits: Limits, *, repaired: bool) -> None:
-        super().__init__(side, address, model=spec.served_name, spec=spec, limits=limits)
+        texts = token_texts(spec.model)
+        super().__init__(side, address, model=spec.served_name, spec=spec, limits=limits, splitter=texts)
         self._repaired = repaired
 
     async def facts(self) -> EngineFacts:
