@@ -121,9 +121,7 @@ def _series(line: Line, x: Scale, y: Scale) -> list[str]:
 
 def _svg(height: float, title: str, inside: Sequence[str]) -> str:
     box = f"0 0 {WIDTH} {height:.0f}"
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" font-family="sans-serif" font-size="12">'
-    )
+    head = f'<svg viewBox="{box}" role="img" font-family="sans-serif" font-size="12">'
     return f"{head}<title>{escape(title)}</title>{''.join(inside)}</svg>"
 
 
