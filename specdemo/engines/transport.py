@@ -248,6 +248,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             except TimeoutError:
                 raise httpx.ReadTimeout("no answer in time", request=request) from None
             if piece is None:
+                reader.end()
                 raise httpx.RemoteProtocolError("the connection was closed without an answer", request=request)
             if (head := reader.decode(piece[1])) is not None:
                 return head, (piece[0], reader.rest)
@@ -262,13 +263,23 @@ class DirectTransport(httpx.AsyncBaseTransport):
             options |= {"ssl": self._context or ssl.create_default_context(), "server_hostname": origin.host}
         try:
             async with asyncio.timeout(self._limits.connect_s):
-                _, link = await loop.create_connection(lambda: Link(self._clock), origin.host, origin.port, **options)
+                link = await self._first_open(_addresses(origin.host), origin.port, options)
         except TimeoutError:
             raise httpx.ConnectTimeout("no connection in time") from None
         except OSError as error:
             raise httpx.ConnectError(str(error)) from error
         self._open.add(link)
         return link
+
+    async def _first_open(self, hosts: tuple[str, ...], port: int, options: dict[str, Any]) -> Link:
+        """The first address that takes the connection; raises what the last one raised."""
+        loop = asyncio.get_running_loop()
+        for host in hosts[:-1]:
+            try:
+                return (await loop.create_connection(lambda: Link(self._clock), host, port, **options))[1]
+            except ConnectionError:
+                continue
+        return (await loop.create_connection(lambda: Link(self._clock), hosts[-1], port, **options))[1]
 
     def _take(self, origin: _Origin) -> Link | None:
         kept = self._idle.get(origin, [])
@@ -296,6 +307,11 @@ class DirectTransport(httpx.AsyncBaseTransport):
         for link in list(self._open):
             self._forget(link)
         self._idle.clear()
+
+
+def _addresses(host: str) -> tuple[str, ...]:
+    """localhost is both loopback addresses (RFC 6761), whatever the hosts file says; refusals cost nothing (B21)."""
+    return ("127.0.0.1", "::1") if host.lower().rstrip(".") == "localhost" else (host,)
 
 
 def _message(request: httpx.Request) -> bytes:

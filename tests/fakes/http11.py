@@ -63,6 +63,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        if self._buffer[0] == 0x16 and self.transport is not None:  # a TLS greeting: answer as a plain server does
+            self.transport.write(head(400, {"connection": "close"}))
+            self.transport.close()
         self._arrived.set()
 
     def eof_received(self) -> bool:

@@ -50,6 +50,11 @@ class HeadReader:
             raise _broken("its headers are too long")
         return None
 
+    def end(self) -> None:
+        """The connection ended before the head was complete: fine only if nothing had come."""
+        if self._held:
+            raise _broken("it ends in the middle of its headers")
+
 
 def _broken(what: str) -> EngineProtocolError:
     return EngineProtocolError(f"The address does not answer in proper HTTP: {what}.")

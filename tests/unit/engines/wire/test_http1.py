@@ -63,6 +63,15 @@ def test_broken_heads_are_refused(data: bytes) -> None:
         HeadReader().decode(data)
 
 
+def test_a_head_that_ends_early() -> None:
+    """Nothing at all is a closed connection; half a head is no HTTP."""
+    reader = HeadReader()
+    reader.end()
+    reader.decode(b"HTTP/1.1 200")
+    with pytest.raises(EngineProtocolError, match="middle of its headers"):
+        reader.end()
+
+
 def test_how_bodies_are_framed() -> None:
     """Chunked, by length, none at all, until the end."""
     start = b"HTTP/1.1 200 OK\r\n"
