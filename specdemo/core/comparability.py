@@ -167,17 +167,17 @@ def _sampling_hazards(speculative: EngineFacts, prompt: Prompt) -> Iterator[Chec
     if chosen.min_p > 0.0 and speculative.speculating is not False:
         detail = "vLLM refuses min_p together with speculation: expect an error from the speculative engine."
         yield Check("min_p", "warn", detail)
-    on_cpu = (speculative.device or "").startswith("cpu")
-    on_cpu = on_cpu or (speculative.device is None and "+cpu" in (speculative.version or ""))
-    if on_cpu and speculative.speculating is not False:
-        if dict(speculative.settings).get(CPU_REPAIR) == "on":
-            yield Check("cpu_sampling", "ok", "Sampling with drafts is repaired on this CPU engine.")
-        else:
-            detail = (
-                "On a CPU, vLLM draws drafted tokens with undefined settings above temperature 0, and top_k can end "
-                "the engine; use temperature 0."
-            )
-            yield Check("cpu_sampling", "warn", detail)
+    device = speculative.device or ("cpu" if "+cpu" in (speculative.version or "") else None)
+    if speculative.speculating is False or (device is not None and not device.startswith("cpu")):
+        return
+    if dict(speculative.settings).get(CPU_REPAIR) == "on":
+        yield Check("cpu_sampling", "ok", "Sampling with drafts is repaired on this CPU engine.")
+        return
+    detail = (
+        f"{'On a CPU' if device else 'Should this engine run on a CPU'}, vLLM draws drafted tokens with undefined "
+        "settings above temperature 0, and top_k can end the engine; use temperature 0."
+    )
+    yield Check("cpu_sampling", "warn", detail)
 
 
 def after(standard: Outcome, speculative: Outcome) -> tuple[Check, ...]:

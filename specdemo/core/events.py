@@ -95,7 +95,7 @@ class TopToken:
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """One position of a teacher-forced text: the token, its log-probability and rank (1 = best), the best candidates."""
+    """One position of a teacher-forced text: the token, its log-probability, rank (1 = best) and best candidates."""
 
     id: int
     logprob: float

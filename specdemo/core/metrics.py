@@ -259,7 +259,9 @@ class SideMeter:
         if speculation is not None:
             return acceptance.exact(speculation, delivered=self._delivered(speculation))
         if self._before is not None and self._after is not None:
-            return acceptance.from_counters(self._before, self._after, own_tokens=tokens).acceptance
+            taken = acceptance.from_counters(self._before, self._after, own_tokens=tokens).acceptance
+            if taken.source != "none" or not self._plain:
+                return taken
         if self._plain:
             return Acceptance(reason=f"The {self.side} engine does not draft.")
         if self.final:

@@ -3,14 +3,15 @@
 One step delivers its accepted drafts and then one token of the target, so a chunk of n tokens is n-1 drafts and one own
 token, except that a stop or length limit may cut the last step. With the engine's accepted tokens per step that is
 decided exactly; the recorded steps are laid along the chunks one step per chunk, and if that does not fit, chunks may
-hold several steps (search bounded). When nothing fits, the origin is "unknown" rather than guessed.
+hold several steps (search bounded). When nothing fits, or layouts that fit equally well disagree, the origin is
+"unknown" rather than guessed.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specdemo.core.events import Event, RequestSpeculation, Side
 from specdemo.core.outcome import Outcome, collect
@@ -68,10 +69,18 @@ def of_outcome(outcome: Outcome) -> Provenance:
     placed = _one_step_per_chunk(chunks, taken, offered)
     if placed is not None:
         return placed
-    layout = _search([size for size, _ in chunks], taken)
-    if layout is None:
+    layouts = _search([size for size, _ in chunks], taken)
+    if layouts is None:
         return _unknown(chunks, "The engine's steps do not fit the chunks that arrived.")
-    return _from_layout(chunks, layout, taken, offered)
+    late, early = (_from_layout(chunks, layout, taken, offered) for layout in layouts)
+    origins = tuple(one if one == other else UNKNOWN for one, other in zip(late.origins, early.origins, strict=True))
+    steps = tuple(
+        replace(step, drafted=None, accepted=None, truncated=False)
+        if UNKNOWN in origins[step.first : step.first + step.tokens]
+        else step
+        for step in late.steps
+    )
+    return replace(late, origins=origins, steps=steps)
 
 
 def _all_target(chunks: Sequence[tuple[int, float]]) -> Provenance:
@@ -174,20 +183,27 @@ def _lay_singles(
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """How a state of the search was reached: chunks that hold several steps so far, and the state before."""
+    """How a state of the search was reached: chunks that hold several steps so far, and the lowest and highest state
+    before it that do equally well.
+    """
 
     merged: int
-    before: int
+    low: int
+    high: int
 
 
-def _search(sizes: Sequence[int], taken: Sequence[int]) -> list[tuple[int, int]] | None:
-    """How many recorded steps each chunk holds, as (first, end) into ``taken``; None if nothing fits.
+Layout = list[tuple[int, int]]
+"""For each chunk the recorded steps that it holds, as (first, end)."""
+
+
+def _search(sizes: Sequence[int], taken: Sequence[int]) -> tuple[Layout, Layout] | None:
+    """Lay the recorded steps on the chunks: the layouts that use them latest and earliest; None if nothing fits.
 
     State after a chunk: how many recorded steps are used up. A chunk may take any next few whose tokens fit into it
     (the rest are steps without a draft); the last chunk takes all that remain, the very last step maybe cut. Layouts
     with the fewest merged chunks win. Gives up after SEARCH_LIMIT placements.
     """
-    states: dict[int, _Link] = {0: _Link(0, 0)}
+    states: dict[int, _Link] = {0: _Link(0, 0, 0)}
     history: list[dict[int, _Link]] = []
     work = 0
     for index, size in enumerate(sizes):
@@ -200,19 +216,23 @@ def _search(sizes: Sequence[int], taken: Sequence[int]) -> list[tuple[int, int]]
                 merged = link.merged + (held > 1 or (index == 0 and held > 0))
                 known = reached.get(end)
                 if known is None or merged < known.merged:
-                    reached[end] = _Link(merged, used)
+                    reached[end] = _Link(merged, used, used)
+                elif merged == known.merged:
+                    reached[end] = _Link(merged, min(known.low, used), max(known.high, used))
             if work > SEARCH_LIMIT:
                 return None
         history.append(reached)
         states = reached
-    end = len(taken)
-    if end not in states:
+    if len(taken) not in states:
         return None
-    layout: list[tuple[int, int]] = []
+    late: Layout = []
+    early: Layout = []
+    low = high = len(taken)
     for reached in reversed(history):
-        layout.append((reached[end].before, end))
-        end = reached[end].before
-    return layout[::-1]
+        late.append((reached[low].low, low))
+        early.append((reached[high].high, high))
+        low, high = reached[low].low, reached[high].high
+    return late[::-1], early[::-1]
 
 
 def _placements(taken: Sequence[int], used: int, room: int, *, final: bool) -> Iterable[tuple[int, int]]:

@@ -171,7 +171,7 @@ def test_min_p_is_predicted_to_fail() -> None:
         (replace(SPEC, settings=((CPU_REPAIR, "on"),)), "ok"),
         (replace(SPEC, device="cuda"), None),
         (replace(SPEC, device=None, version="0.32.0+cpu"), "warn"),
-        (replace(SPEC, device=None), None),
+        (replace(SPEC, device=None), "warn"),
         (replace(SPEC, speculating=False), None),
     ],
 )

@@ -225,6 +225,14 @@ def test_counters_give_engine_acceptance() -> None:
     assert (taken.source, taken.rate, taken.mean_length) == ("engine", pytest.approx(0.75), pytest.approx(4.0))
 
 
+def test_plain_engine_without_speculation_counters_says_so() -> None:
+    """A standard engine whose counters were read has no acceptance because it does not draft."""
+    reads = (CountersRead(A, 0.0, SpecCounters()), CountersRead(A, 0.2, SpecCounters()))
+    assert "does not draft" in (side_metrics((*reads, *ids_stream(A, [1])), A).acceptance.reason or "")
+    unlike = (CountersRead(B, 0.0, SpecCounters()), CountersRead(B, 0.2, SpecCounters()))
+    assert "no speculation counters" in (side_metrics((*unlike, *ids_stream(B, [1])), B).acceptance.reason or "")
+
+
 def test_per_request_numbers_beat_counters() -> None:
     """A12: with the per-request object present, other people's traffic in the counters does not matter."""
     reads = (
