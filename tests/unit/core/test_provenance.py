@@ -108,7 +108,7 @@ def test_merged_chunks_are_fitted() -> None:
 def test_more_refused_drafts_than_single_tokens_means_merging() -> None:
     """Two refused drafts before a burst but one single token: the last chunk holds a step more and was cut."""
     found = provenance(chunks(1, 1, 3, spec=detailed([0, 0, 2])), B)
-    assert found.steps[-1].accepted is None
+    assert any(step.accepted is None for step in found.steps)
     assert letters(found) == "tttud"  # which single token was refused is open, and with it the cut
     assert not found.exact
     assert "fitted" in (found.reason or "")
