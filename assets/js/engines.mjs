@@ -32,7 +32,9 @@ export function remaining(sides) {
 
 /** The facts of one engine as [word key, text, "code"|""] rows; what is unknown has no row. */
 export function facts(status, words) {
-  const method = status.method ? status.method + (status.k ? `, k = ${status.k}` : "") : words.method_none;
+  // Of an engine that somebody else runs we may not know whether it speculates.
+  const none = status.managed ? words.method_none : null;
+  const method = status.method ? status.method + (status.k ? `, k = ${status.k}` : "") : none;
   const rows = [
     ["field_model", status.model, ""],
     ["field_method", method, ""],
