@@ -1,3 +1,184 @@
-"""specdemo: one prompt, two vLLM engines, standard and speculative, side by side, measured and checked."""
+"""specdemo: one prompt, two vLLM engines, standard and speculative, side by side, measured and checked.
+
+The map, in the order in which data flows. A run is an append-only list of events; everything else is a view of it.
+
+errors.py                   the error tree, drawn, then declared
+__main__.py                 the specdemo program
+settings/                   from SPECDEMO_*, .env, TOML and flags to one frozen value
+  schema.py                 every setting: name, type, default, meaning
+  layers.py                 the sources in order of force; where each value came from
+  describe.py               the settings as a list; README's table
+core/                       the data path: pure, standard library only
+  prompt.py                 what is asked: one prompt, every sampling field spelled out
+  engine.py                 what to run, how it is doing, what it says of itself
+  events.py                 all that an engine can say
+  run.py                    a run: header, log, probe
+  outcome.py                one side's events, gathered
+  metrics.py                one side's numbers, event by event
+  rates.py                  the live tokens/s
+  acceptance.py             drafts accepted: exact, by counters, or a range
+  quality.py                cross-checks; a violation becomes a note
+  absent.py                 why a number is absent
+  provenance.py             which token was a draft, which the target's own
+  comparability.py          is this pair comparable?
+  compare.py                where two outputs part
+  gap.py                    how far apart the two candidates are
+  tolerance.py              how close is a near tie, by number format
+  verdict.py                identical, near tie, different, or no claim
+  speedup.py                measured ratios, never clamped
+  theory.py                 the textbook beside the measurement
+  gtest.py                  does one acceptance chance describe the run?
+  cause.py                  why prediction and measurement differ
+  results.py                the values that all of these produce
+  assess.py                 a record → everything that is said about it
+  glossary.py               name, formula and meaning of every number
+  contract.py               the document of race --json
+  codec.py                  a run as one JSON document, and back
+  frames.py                 a run as the browser receives it
+engines/                    everything that knows vLLM
+  models.py                 where a model comes from
+  environment.py            the engine environment, versions, GPUs
+  methods.py                what speculative_config knows
+  speculation.py            preset or JSON → validated speculation
+  drafts.py                 can it work with this target, device, version?
+  flags.py                  which flags may be passed through
+  cores.py                  CPU cores for each engine
+  footprint.py              memory that a pair will need
+  profiles.py               named ways to run a pair
+  command.py                EngineSpec → argument list and environment
+  ports.py                  free loopback ports
+  process.py                one child: start, log, stop its whole group
+  logview.py                what a log says while an engine loads
+  diagnosis.py              the last words of a dead engine → one sentence
+  ledger.py                 what outlives a crash
+  orphans.py                engines that a crash left behind
+  backoff.py                when a dead engine is started again
+  slot.py                   one side: wanted state and child, brought together
+  supervisor.py             what should be running
+  attached.py               two engines that somebody else runs
+  probe.py                  does it live, which models; the warm-up
+  safety.py                 which requests would harm an engine
+  url.py                    base URLs as people write them
+  limits.py                 how long to wait, how much to accept
+  session.py                HTTP to one engine: key, certificate, limits, masking
+  transport.py              bytes, stamped when they arrive
+  http_errors.py            foreign errors → our tree
+  requests.py               prompts → request bodies
+  answers.py                small JSON replies → values
+  facts.py                  what an engine says of itself
+  arrivals.py               is what we measure what the engine did?
+  token_text.py             the text of each single token
+  stream.py                 one streamed request as events
+  counters.py               /metrics during a stream
+  client.py                 one engine, ready to be asked
+engines/wire/               decoders without I/O
+  http1.py                  replies: head and framing
+  encoding.py               content codings
+  sse.py                    bytes in any cut → server-sent events
+  fields.py                 JSON from strangers, read without trust
+  logprobs.py               log-probabilities of chat and plain answers
+  completions.py            payloads → events
+  exposition.py             the text of /metrics → counters
+engines/embedded/           the small model that comes with it
+  source.py                 which model, where from, which licence
+  child.py                  one helper program, run to its end
+  cache.py                  a folder that is whole or absent
+  convert.py                GGUF → model folder, by the engine's Python
+  build.py                  fetch, check, convert, verify, rename
+  __main__.py               what make setup runs
+engines/plugin/             loaded by vLLM itself
+  specdemo_cpu_repair.py    sampling with speculation on the CPU, repaired
+bench/                      benchmarks and sampling validation: pure but for reading files
+  workloads.py              the shipped workloads
+  dataset_rows.py           one row of an uploaded file → a prompt, or why not
+  datasets.py               a user's file → prompts, every refused line told
+  prompts.py                a prompt and its workload
+  plan.py                   prompts × repeats × load levels
+  schedule.py               the order: quads of blocks, from one seed
+  sample.py                 one request as kept
+  record.py                 a whole benchmark as kept
+  distributions.py          quantiles and tails
+  statistics.py             paired comparison with intervals
+  arms.py                   one arm's plain numbers
+  acceptance.py             over many requests, and the speedup it predicts
+  identity.py               classes, controls, and the bound of the sample
+  summary.py                samples → results
+  gate.py                   yes or no for CI
+  jsonable.py               results → strict JSON
+bench/sampling/             do both engines draw from the same distribution?
+  settings.py               what is tested, and the seeds
+  drafts.py                 the drafts that must have been made
+  duplicates.py             equal sequences counted first
+  processed.py              the distribution a token must come from
+  scoring.py                the primary test
+  tree.py                   the fallback without scores
+  verdict.py                evidence → consistent, differs, or not enough
+  result.py                 a validation as kept
+bench/report/               a benchmark as a document
+  numbers.py                numbers as cells
+  words.py                  its texts, English and Chinese
+  blocks.py                 what it is made of
+  charts.py                 drawings as SVG text
+  evidence.py               identity, sampling, claims, method, limits
+  content.py                a record → the document, verdict first
+  html.py                   as one HTML file
+  markdown.py               as Markdown
+  csv_tables.py             as CSV
+runs/                       use cases over Protocols
+  ports.py                  what they need from the outside world
+  request.py                can this prompt be sent at all?
+  preflight.py              facts, prompt tokens, whether to send it
+  warmup.py                 the same for both sides, in no number
+  streams.py                closing a stream for sure
+  log.py                    append-only, bounded, any number of followers
+  race.py                   one prompt on both engines: race, measure, control
+  probe.py                  candidates at the split; the re-check
+  gate.py                   whose turn it is on the engines
+  registry.py               all runs: start, look up, stop, forget
+  stored.py                 runs on disk, read with suspicion
+  bench_block.py            one arm's turn of a benchmark
+  bench_probe.py            the differences, asked about afterwards
+  bench_store.py            benchmarks on disk, flushed as they happen
+  benchmark.py              a plan against two engines
+  validate.py               draw from both, score, judge
+doctor/                     what was found, what is not right, the mend
+  probes.py                 looks at the outside world
+  checks.py                 what they saw → findings
+  report.py                 a finding, and all of them
+compose/                    where a concrete engine meets a run
+  deployment.py             managed, attached, running already, or replay
+  managed.py                two engines of our own
+  attached.py               two addresses
+  running.py                the engines of a running serve
+  texts.py                  where texts of single tokens come from
+ui/                         the page
+  assets.py                 the only reader of assets/
+  i18n.py                   words in English and Chinese
+  theme.py                  colours and type
+  chips.py                  example prompts
+  recordings.py             recorded real runs
+  services.py               what the page needs from the rest
+  feed.py                   one run as server-sent events
+  panes.py                  the page's own components
+  handlers.py               what happens on a click
+  page.py                   the layout, top to bottom, then the wiring
+  routes.py                 routes beside Gradio's
+  guard.py                  what stands in front of every request
+  server.py                 the web application
+cli/                        the commands
+  flags.py                  flags that every command has
+  logs.py                   stderr, without secrets
+  output.py                 results to stdout; strict JSON
+  loop.py                   Ctrl-C and SIGTERM
+  progress.py               waiting for engines
+  prompts.py                where a prompt comes from
+  race.py                   specdemo race
+  watch.py                  a run as it happens
+  table.py                  numbers and verdict as text
+  serve.py                  specdemo serve
+  page.py                   the page with its engines
+  doctor.py                 specdemo doctor
+  config.py                 specdemo config
+"""
 
 __version__ = "0.1.0"
