@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from specdemo.__main__ import main
+from specdemo.cli import main
 
 
 class Demo:
