@@ -14,16 +14,20 @@ from collections.abc import Callable, Sequence
 import typer
 
 from specdemo import __version__
+from specdemo.cli.bench import bench
 from specdemo.cli.config import config
 from specdemo.cli.doctor import doctor
 from specdemo.cli.flags import with_settings
+from specdemo.cli.gate import gate
 from specdemo.cli.loop import STOPPED
 from specdemo.cli.output import error_document, print_json, stderr
 from specdemo.cli.race import race
+from specdemo.cli.report import report
 from specdemo.cli.serve import serve
+from specdemo.cli.validate import validate
 from specdemo.errors import SpecDemoError
 
-COMMANDS: tuple[Callable[..., int | None], ...] = (serve, race, doctor, config)
+COMMANDS: tuple[Callable[..., int | None], ...] = (serve, race, bench, validate, gate, report, doctor, config)
 """Functions of (loaded settings, own flags); the name of the function is the name of the command."""
 
 

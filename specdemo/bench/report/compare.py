@@ -1,0 +1,68 @@
+"""Two benchmarks side by side: do their speedups agree? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specdemo.bench.record import BenchRecord
+from specdemo.bench.report.blocks import Block, Cell, Document, Section, Table, Text
+from specdemo.bench.report.numbers import factor
+from specdemo.bench.report.words import speaker
+from specdemo.bench.statistics import Interval
+from specdemo.bench.summary import Result, Summary
+
+Say = Callable[..., str]
+
+
+def comparison(first: BenchRecord, second: BenchRecord, *, language: str = "en") -> Document:
+    """One table of suite, workloads and levels with both intervals, and whether they overlap."""
+    say = speaker(language)
+    summaries = (first.summary(), second.summary())
+    pairs = _pairs(*summaries)
+    rows = tuple(_row(name, a, b, say) for name, a, b in pairs)
+    head = ("", say("first"), say("interval"), say("second"), say("interval"), say("result"))
+    apart = sum(_agree(a.speedup, b.speedup) is False for _, a, b in pairs)
+    mood = "warn" if apart else "good"
+    blocks: list[Block] = [
+        Text(say("compare_lead", n=len(pairs), apart=apart), mood, lead=True),
+        Table(head, rows),
+        Text(f"{say('first')}: {first.header.id}. {say('second')}: {second.header.id}."),
+    ]
+    return Document(say("comparison"), language, (Section(say("comparison"), tuple(blocks)),))
+
+
+def _pairs(a: Summary, b: Summary) -> list[tuple[str, Result, Result]]:
+    """Results that both have: suite, workloads by name, levels by concurrency."""
+    listed = [
+        {(r.scope, r.name): r for r in (*([s.suite] if s.suite else []), *s.workloads, *s.levels)} for s in (a, b)
+    ]
+    return [
+        (name or scope, found, listed[1][scope, name])
+        for (scope, name), found in listed[0].items()
+        if (scope, name) in listed[1]
+    ]
+
+
+def _agree(a: Interval | None, b: Interval | None) -> bool | None:
+    if a is None or b is None or a.low is None or b.low is None or a.high is None or b.high is None:
+        return None
+    return a.low <= b.high and b.low <= a.high
+
+
+def _row(name: str, a: Result, b: Result, say: Say) -> tuple[Cell, ...]:
+    agree = _agree(a.speedup, b.speedup)
+    words = {True: "overlap", False: "apart"}
+    return (
+        Cell(name if a.scope != "level" else f"{say('level')} {name}"),
+        factor(a.speedup.estimate if a.speedup else None),
+        _bounds(a.speedup),
+        factor(b.speedup.estimate if b.speedup else None),
+        _bounds(b.speedup),
+        Cell("–") if agree is None else Cell(say(words[agree]), None, "" if agree else "warn"),
+    )
+
+
+def _bounds(found: Interval | None) -> Cell:
+    if found is None or found.low is None or found.high is None:
+        return Cell("–")
+    return Cell(f"{found.low:.2f} – {found.high:.2f}")

@@ -1,0 +1,184 @@
+"""``specdemo bench``: a paired benchmark over workloads and load levels, kept as it goes, reported at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from specdemo.bench.jsonable import jsonable
+from specdemo.bench.plan import BenchPlan, check_plan
+from specdemo.bench.record import BenchRecord, Ending
+from specdemo.bench.report import html
+from specdemo.bench.report.content import document, lead
+from specdemo.bench.report.words import speaker
+from specdemo.bench.workloads import shipped
+from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, whole_numbers
+from specdemo.cli.document import shown
+from specdemo.cli.loop import STOPPED, run_until_stopped
+from specdemo.cli.output import print_json, stderr, stdout
+from specdemo.compose import Deployment
+from specdemo.core.prompt import Sampling
+from specdemo.errors import StoreError
+from specdemo.runs.bench_store import BenchFile
+from specdemo.settings import Loaded
+
+_WHAT = "What is asked"
+_DESIGN = "Design"
+_RESULT = "Result"
+SHOWN = ("verdict", "numbers", "by_workload", "load", "acceptance", "failures")
+
+
+def bench(
+    loaded: Loaded,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", help="Shipped workload; again for more. All when not given.", rich_help_panel=_WHAT),
+    ] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option("--dataset", help="Own prompts: JSONL, JSON, CSV or text file.", rich_help_panel=_WHAT),
+    ] = None,
+    accept_refused: Annotated[
+        bool,
+        typer.Option("--accept-refused", help="Run although lines of the file can't be used.", rich_help_panel=_WHAT),
+    ] = False,
+    language: Annotated[
+        list[str] | None,
+        typer.Option("--language", help="en or zh prompts only; both when not given.", rich_help_panel=_WHAT),
+    ] = None,
+    prompts: Annotated[
+        int | None,
+        typer.Option("--prompts", min=1, help="Prompts of each workload, or of the file.", rich_help_panel=_WHAT),
+    ] = None,
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", min=2, help="Output tokens of a request.", rich_help_panel=_WHAT)
+    ] = 128,
+    levels: Annotated[
+        str, typer.Option("--levels", help="Requests in flight, such as 1,2,4,8.", rich_help_panel=_DESIGN)
+    ] = "1",
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Quads (4 runs) a prompt and level.", rich_help_panel=_DESIGN)
+    ] = 1,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="Open mode: requests started a second.", rich_help_panel=_DESIGN),
+    ] = None,
+    equal_length: Annotated[
+        bool,
+        typer.Option(
+            "--equal-length/--own-length",
+            help="Ignore end-of-text, so that lengths are equal.",
+            rich_help_panel=_DESIGN,
+        ),
+    ] = True,
+    null: Annotated[
+        bool,
+        typer.Option(
+            "--null", help="The standard engine against itself: must be no difference.", rich_help_panel=_DESIGN
+        ),
+    ] = False,
+    control: Annotated[
+        int, typer.Option("--control", min=0, help="Prompts of the A/A control.", rich_help_panel=_DESIGN)
+    ] = 5,
+    load_prompts: Annotated[
+        int, typer.Option("--load-prompts", min=1, help="Prompts of each workload under load.", rich_help_panel=_DESIGN)
+    ] = 4,
+    warmup: Annotated[
+        int, typer.Option("--warmup", min=0, help="Discarded requests an engine and level.", rich_help_panel=_DESIGN)
+    ] = 2,
+    budget: Annotated[
+        str | None, typer.Option("--budget", help="Longest time, such as 10m.", rich_help_panel=_DESIGN)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of every random order.", rich_help_panel=_DESIGN)] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File that keeps the samples.", rich_help_panel=_RESULT)
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Go on with an unfinished file.", rich_help_panel=_RESULT)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write the HTML report here.", rich_help_panel=_RESULT)
+    ] = None,
+    report_language: Annotated[Literal["en", "zh"], typer.Option("--report-language", rich_help_panel=_RESULT)] = "en",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> int:
+    """Compare both engines over many prompts, in alternating order, with intervals.
+
+    Every finished request is kept at once; an unfinished benchmark goes on with --resume FILE.
+
+    Exit codes: 0 done · 1 a null test that found a difference · 2 wrong use · 3 an engine failed · 130 stopped.
+    """
+    if resume is not None:
+        return run_until_stopped(
+            _bench(loaded, lambda _: BenchFile.reopen(resume), report, report_language, as_json=as_json)
+        )
+    plan = BenchPlan(
+        prompts=gather_prompts(
+            workload or [], dataset, languages=language or [], limit=prompts, accept_refused=accept_refused,
+            console=stderr(),
+        ),
+        levels=whole_numbers(levels),
+        repeats=repeats,
+        sampling=Sampling(max_tokens=max_tokens, ignore_eos=equal_length),
+        warmup=warmup,
+        null=null,
+        control_prompts=control,
+        load_prompts=load_prompts,
+        rate=rate,
+        budget_s=seconds(budget),
+        seed=seed,
+    )  # fmt: skip
+    check_plan(plan)
+
+    def make(deployment: Deployment) -> BenchFile:
+        return new_file(loaded, plan, out, dataset, deployment.around.hardware)
+
+    return run_until_stopped(_bench(loaded, make, report, report_language, as_json=as_json))
+
+
+async def _bench(loaded: Loaded, make: Any, report: Path | None, language: str, *, as_json: bool) -> int:
+    record, ending, path = await run_session(loaded, make)
+    summary = record.summary()
+    say = speaker(language)
+    made = document(record, summary, language=language, workloads=shipped())
+    if report is not None:
+        write(report, html.render(made))
+        stderr().print(f"Report: {report}", markup=False)
+    stderr().print(f"Samples: {path}", markup=False)
+    if as_json:
+        print_json(contract(record, ending, path))
+    else:
+        stdout().print(shown(made, titles=tuple(say(key) for key in SHOWN)))
+    if ending.state == "engine_lost":
+        return 3
+    if ending.state == "stopped":
+        return STOPPED
+    return 1 if summary.null_passed is False else 0
+
+
+def contract(record: BenchRecord, ending: Ending | None, path: Path) -> Any:
+    """What ``--json`` prints: the state, the sentence, and the whole summary."""
+    summary = record.summary()
+    return {
+        "schema": 1,
+        "kind": "bench",
+        "id": record.header.id,
+        "file": str(path),
+        "state": ending.state if ending else None,
+        "reason": ending.reason if ending else None,
+        "sentence": lead(summary, speaker("en"))[0],
+        "summary": jsonable(summary),
+        "facts": jsonable(record.facts),
+        "hardware": record.header.hardware,
+    }
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file as a whole. Raises StoreError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise StoreError(f"{path} can't be written: {error.strerror or error}.") from None
