@@ -1,7 +1,7 @@
 """The composition root for hosts that look for an ``app.py``: ``python app.py`` is ``specdemo serve``.
 
-Everything is wired in ``specdemo.compose`` (settings → engines → deployment) and served by ``specdemo.cli.serve``; flags and
-SPECDEMO_* settings are the same. ``demo`` is the name that hosting services and notebooks ask for.
+Everything is wired in ``specdemo.compose`` (settings → engines → deployment) and served by ``specdemo.cli.serve``;
+flags and SPECDEMO_* settings are the same. ``demo`` is the name that hosting services and notebooks ask for.
 """
 
 from __future__ import annotations

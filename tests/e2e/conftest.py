@@ -122,9 +122,11 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visitor]]:
         page.on("console", lambda m: visitor.troubles.append(f"console: {m.text}") if m.type == "error" else None)
         context.on(
             "request",
-            lambda r: visitor.troubles.append(f"third party: {r.url}")
-            if not r.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
-            else None,
+            lambda r: (
+                visitor.troubles.append(f"third party: {r.url}")
+                if not r.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+                else None
+            ),
         )
         page.on("response", lambda r: visitor.troubles.append(f"{r.status} {r.url}") if r.status >= 400 else None)
         visitors.append(visitor)

@@ -46,7 +46,9 @@ async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host:
     shown = b"X-Forwarded-" + host_line
     first = b" ".join((method, path[len(prefix) :], version))
     upstream, onward = await asyncio.open_connection(host, port)
-    onward.write(b"\r\n".join((first, *kept, host_line, shown, b"X-Forwarded-Proto: http", b"Connection: close", b"", b"")))
+    onward.write(
+        b"\r\n".join((first, *kept, host_line, shown, b"X-Forwarded-Proto: http", b"Connection: close", b"", b""))
+    )
     up = asyncio.create_task(_pump(reader, onward))
     try:
         while data := await upstream.read(65536):

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Self
 
 from specdemo.core.events import Side
 from specdemo.engines.client import VllmEngine
@@ -39,7 +39,7 @@ class Site:
         self.control = Control()
         self.services: Services
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(60), "the page did not start"
         if self._failure is not None:
@@ -90,7 +90,7 @@ class Site:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._serve())
-        except BaseException as error:  # noqa: BLE001 - told to the test that waits
+        except BaseException as error:
             self._failure = error
             self._ready.set()
         finally:
@@ -137,5 +137,3 @@ async def _answers(port: int) -> None:
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     await reader.read()
     writer.close()
-
-

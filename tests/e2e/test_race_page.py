@@ -15,7 +15,7 @@ from tests.e2e.site import Site
 Visit = Callable[..., Visitor]
 
 HOSTILE = (
-    "<img src=x onerror=\"window.pwned=1\"> </div><script>window.pwned=2</script> [click](javascript:window.pwned=3) "
+    '<img src=x onerror="window.pwned=1"> </div><script>window.pwned=2</script> [click](javascript:window.pwned=3) '
     "![pixel](http://evil.invalid/p.png) \x1b[31mred\x1b[0m ${window.pwned=4} {{constructor}} $5 to $10, **not** $20\n"
     "```python\nprint('<b>half a fence</b>')\n" + "x" * 3000 + "\n&lt;b&gt; &amp; \u202eabc\u200b\u0007 end"
 )

@@ -271,6 +271,33 @@ def test_failed_side_says_so_and_the_other_goes_on(show: Show) -> None:
     assert page.locator('[data-metric="speedup.decode"]').get_attribute("data-value") == ""
 
 
+LINES = """() => {
+  const output = document.querySelector('[data-side=speculative] [data-role=output]');
+  const parts = [...output.children];
+  const cut = parts.reduce((sum, part) => sum + part.getBoundingClientRect().height, 0);
+  const whole = document.createElement('div');
+  whole.className = 'sd-block';
+  for (const part of parts) whole.append(...part.cloneNode(true).childNodes);
+  output.append(whole);
+  const uncut = whole.getBoundingClientRect().height;
+  whole.remove();
+  return [parts.length, Math.round(cut - uncut)];
+}"""
+
+
+def test_a_long_paragraph_is_cut_where_lines_break(show: Show) -> None:
+    """C01: a paragraph of 1,500 tokens is laid out in parts that look exactly like one, at any width; its text is whole."""
+    page = show("?run=long&how=race&now=1")
+    page.locator('[data-mode="done"]').wait_for()
+    ended(page, "long", "race")
+    parts, difference = page.evaluate(LINES)
+    assert parts > 3
+    assert difference == 0
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function(f"() => {{ const [n, d] = ({LINES})(); return n > 3 && d === 0; }}")
+    assert text(page, SPECULATIVE) == spoken("long", "race", SPECULATIVE)
+
+
 @pytest.mark.parametrize("width", [390, 768, 2560])
 def test_nothing_overflows(show: Show, width: int) -> None:
     """C13: no width scrolls sideways, not even with a word of 3,000 letters."""
