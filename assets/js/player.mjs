@@ -44,7 +44,7 @@ export function parts(frame) {
 
 /**
  * Frames of a finished run as one list by media time.
- * @returns {{items: Item[], duration: number}}
+ * @returns {{items: Item[], duration: number, offset: (side: string) => number}} offset: a side's zero in run time
  */
 export function schedule(frames, mode) {
   const all = frames.flatMap(parts);
@@ -65,7 +65,7 @@ export function schedule(frames, mode) {
     item.at = Math.min(Math.max(0, item.at), duration);
   }
   // Stable: what is due at the same moment keeps the order in which it was sent.
-  return { items: all.sort((a, b) => a.at - b.at), duration };
+  return { items: all.sort((a, b) => a.at - b.at), duration, offset };
 }
 
 export function createPlayer() {
@@ -75,6 +75,7 @@ export function createPlayer() {
   let mode = "live";
   let items = [];
   let duration = 0;
+  let offset = () => 0;
   let next = 0; // first item that is not handed on
   let position = 0;
   let since = null; // `now` of the last advance while playing
@@ -87,7 +88,7 @@ export function createPlayer() {
     seq = frame.seq;
     frames.push(frame);
     if (mode === "live") fresh.push(...parts(frame));
-    else ({ items, duration } = schedule(frames, mode));
+    else ({ items, duration, offset } = schedule(frames, mode));
     return true;
   }
 
@@ -95,7 +96,7 @@ export function createPlayer() {
   function replay(now, how = "replay") {
     mode = how;
     fresh = [];
-    ({ items, duration } = schedule(frames, mode));
+    ({ items, duration, offset } = schedule(frames, mode));
     position = 0;
     next = 0;
     rewound = true;
@@ -174,6 +175,8 @@ export function createPlayer() {
     get speed() {
       return speed;
     },
+    /** Where a replay is, as seconds of the run for this side. */
+    runTime: (side) => position + offset(side),
     /** What is known of the run before anything is handed on. */
     get head() {
       return frames.find((frame) => frame.head)?.head ?? null;

@@ -130,6 +130,7 @@ test("together: sides measured one after the other start at the same moment, eac
   view = follow(p, view, 4.001);
   assert.deepEqual(texts(view), ["ab", "ab"]);
   assert.equal(p.duration, 4);
+  assert.deepEqual([p.runTime("standard"), p.runTime("speculative")], [14, 24]);
 });
 
 test("together: what is said about the pair stands from the start, a side's numbers come with its text", () => {

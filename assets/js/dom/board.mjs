@@ -54,14 +54,14 @@ export function createBoard(root) {
     return true;
   }
 
-  function metric({ element, name, side }, view, lang) {
+  function metric({ element, name, side }, view, lang, runTime) {
     const { metrics, end, start } = view.sides[side];
     const pair = name.startsWith("speedup.");
     let value = pair ? lookup(view.speedup, name.slice(8)) : lookup(metrics, name);
     let raw = true;
     if (name === "output_tokens" && value === null && view.sides[side].count > 0) value = view.sides[side].count;
     if (name === "e2el_s" && value === null && start !== null && end === null) {
-      value = Math.max(0, view.t - start); // running time, not yet the number itself
+      value = Math.max(0, runTime(side) - start); // running time, not yet the number itself
       raw = false;
     }
     const reasons = pair
@@ -250,10 +250,10 @@ export function createBoard(root) {
     hide(role("prompt"), !role("prompt")?.textContent);
   }
 
-  /** Draws the view. `total`: tokens of the longer side where they are known already (a replay). */
-  function draw(view, { say, lang, total = null, together = false }) {
+  /** Draws the view. `total`: tokens of the longer side where they are known already (a replay). `runTime`: seconds of the run now, for a side. */
+  function draw(view, { say, lang, total = null, together = false, runTime = () => view.t }) {
     mark(root, "mode", view.head ? (view.done ? "done" : "live") : "idle");
-    for (const number of numbers) metric(number, view, lang);
+    for (const number of numbers) metric(number, view, lang, runTime);
     for (const name of SIDES) side(name, view, say);
     lanes(view, say, lang, total);
     speedup(view, say);

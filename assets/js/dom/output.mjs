@@ -3,8 +3,10 @@
  * only after a line end, so the browser lays out the last block and nothing else. What is shown is never touched again.
  */
 import { beginsStep, originOf } from "../frame.mjs";
+import { cut, isLong, join } from "./lines.mjs";
 
 const NEAR_BOTTOM = 40; // px: closer than this, the text follows its end
+const LONGEST_PIECE = 400; // characters of one span: growing it means shaping all of it again
 const SPANS_A_FRAME = 500; // a late viewer's thousands of tokens come over several frames, none of them long
 
 const NAMES = { d: "sd-tok sd-draft", t: "sd-tok", u: "sd-tok sd-unknown", m: "sd-tok sd-mixed" };
@@ -27,6 +29,28 @@ export function createOutput(root) {
     { passive: true },
   );
 
+  // Another width breaks the lines elsewhere: long paragraphs are joined and cut anew.
+  let width = 0;
+  new ResizeObserver(() => {
+    if (root.clientWidth === width) return;
+    width = root.clientWidth;
+    const grown = join(root).filter(isLong);
+    for (const paragraph of grown) cut(paragraph, split);
+    if (block !== null && pieces.length > 0) block = pieces.at(-1).span.parentNode;
+  }).observe(root);
+
+  /** Cuts a span's text in two; the second half is a piece of the same token. */
+  function split(span, at) {
+    const i = pieces.findLastIndex((piece) => piece.span === span);
+    const half = span.cloneNode(false);
+    half.classList.remove("sd-step");
+    half.tokenIndex = span.tokenIndex;
+    half.append(span.firstChild.splitText(at));
+    span.after(half);
+    pieces.splice(i + 1, 0, { span: half, token: pieces[i].token, start: pieces[i].start + at });
+    return half;
+  }
+
   function addPiece(side, token, text) {
     if (block === null) {
       block = document.createElement("div");
@@ -35,6 +59,7 @@ export function createOutput(root) {
     }
     const span = document.createElement("span");
     span.className = nameOf(side, token);
+    if (done > 0) span.classList.remove("sd-step"); // a later part of a token begins no step
     span.tokenIndex = index;
     span.textContent = text;
     block.append(span);
@@ -44,7 +69,8 @@ export function createOutput(root) {
   /** Appends to the piece being written, or begins one; a cluster that goes over a token's end stays in one piece. */
   function write(side, token, text, joins) {
     const last = pieces.at(-1);
-    if (block !== null && last && (joins || (done > 0 && last.token === index))) last.span.firstChild.appendData(text);
+    const grows = done > 0 && last?.token === index && last.span.firstChild.length < LONGEST_PIECE;
+    if (block !== null && last && (joins || grows)) last.span.firstChild.appendData(text);
     else addPiece(side, token, text);
     offset += text.length;
     done += text.length;
@@ -74,6 +100,7 @@ export function createOutput(root) {
         done = 0;
       }
     }
+    if (block !== null && isLong(block)) block = cut(block, split);
     if (offset > began && stick) root.scrollTop = root.scrollHeight;
     return offset >= shown;
   }
@@ -111,8 +138,12 @@ export function createOutput(root) {
 
   /** After the exact assignment came: classes only, the text stays. */
   function repaint(side) {
+    let before = -1;
     for (const { span, token } of pieces) {
-      const name = side.tokens[token] ? nameOf(side, side.tokens[token]) : span.className;
+      if (!side.tokens[token]) continue;
+      const name =
+        token === before ? nameOf(side, side.tokens[token]).replace(" sd-step", "") : nameOf(side, side.tokens[token]);
+      before = token;
       if (span.className !== name) span.className = name;
     }
   }

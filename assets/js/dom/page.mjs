@@ -233,9 +233,9 @@ export function createPage(root, fire = () => {}) {
       last.numbers = now;
       dirty = false;
       last.resting = resting;
-      if (player.mode !== "live") view.t = Math.max(view.t, player.position);
+      const runTime = (side) => (player.mode === "live" ? view.t : player.runTime(side));
       const total = player.mode === "live" && !view.done ? null : Math.max(totals.standard, totals.speculative);
-      board.draw(view, { say, lang, total, together: together() });
+      board.draw(view, { say, lang, total, together: together(), runTime });
       drawControls();
       drawLag(now, resting);
     }
@@ -316,6 +316,7 @@ export function createPage(root, fire = () => {}) {
   const timer = setInterval(() => {
     if (!root.isConnected) {
       clearInterval(timer);
+      document.removeEventListener("visibilitychange", wake);
       close();
     } else if (document.hidden) step(how(true));
   }, 1000);

@@ -2,8 +2,9 @@
 
     PYTHONPATH=. python tests/js/dev/serve.py [port]      then open /?run=list&how=race|measure|recorded&dark=1&lang=zh
 
-Runs: the pairs of ``tests/traces`` (list, chat, code, summ, zh), ``split`` (texts that part), ``fail`` (one side breaks)
-and ``odd`` (ODD: markup, emoji over token ends, right-to-left text, code, a giant word).
+Runs: the pairs of ``tests/traces`` (list, chat, code, summ, zh), ``split`` (texts that part), ``fail`` (one side breaks),
+``odd`` (ODD: markup, emoji over token ends, right-to-left text, code, a giant word),
+``long`` (one paragraph of 1,500 tokens).
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ ODD = (
     "```py", "thon\ndef f(x):\n    ret", "urn '<b>'\n", "``", "`\n", "\x1b[31mred\x1b[0m ", "x" * 3000, "\n", "- one\n", "- two",
 )  # fmt: skip
 """Tokens of the run ``odd``, three a step on the speculative side."""
+LONG = tuple(f" {'مرحبا' if i % 40 == 9 else 'word' * (i % 3 + 1)}" for i in range(1500))
+MADE = {"odd": ODD, "long": LONG}
 
 
 def texts(task: str) -> dict[int, str]:
@@ -78,15 +81,15 @@ def side_events(task: str, side: Side, zero: float, limit: int | None = None) ->
     return [*events, Finished(side, end, reason, usage=counts, speculation=speculation or None)]
 
 
-def odd_events(side: Side) -> list[Event]:
-    """ODD as a stream, a step every 30 ms."""
+def made_events(side: Side, tokens: tuple[str, ...]) -> list[Event]:
+    """Tokens as a stream, a step every 30 ms."""
     size = 3 if side is SPEC else 1
     events: list[Event] = [Started(side, 0.0)]
-    for step, first in enumerate(range(0, len(ODD), size)):
-        pieces = ODD[first : first + size]
+    for step, first in enumerate(range(0, len(tokens), size)):
+        pieces = tokens[first : first + size]
         ids = tuple(range(first, first + len(pieces)))
         events.append(Tokens(side, 0.1 + 0.03 * step, ids=ids, text="".join(pieces), pieces=pieces))
-    return [*events, Finished(side, events[-1].at, "stop", usage=Usage(3, len(ODD)))]
+    return [*events, Finished(side, events[-1].at, "stop", usage=Usage(3, len(tokens)))]
 
 
 def part(events: list[Event], at: int) -> list[Event]:
@@ -106,9 +109,9 @@ def part(events: list[Event], at: int) -> list[Event]:
 
 def record(name: str, how: str) -> RunRecord:
     """A run of both sides: at once, or one after the other when measured."""
-    task = {"split": "chat", "fail": "list", "odd": "list"}.get(name, name)
-    if name == "odd":
-        std, spec = odd_events(STD), odd_events(SPEC)
+    task = {"split": "chat", "fail": "list", "odd": "list", "long": "list"}.get(name, name)
+    if name in MADE:
+        std, spec = made_events(STD, MADE[name]), made_events(SPEC, MADE[name])
     else:
         std = side_events(task, STD, 0.0)
         spec = side_events(task, SPEC, std[-1].at + 0.5 if how == "measure" else 0.01, 12 if name == "fail" else None)
