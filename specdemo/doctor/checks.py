@@ -174,18 +174,26 @@ def _cpu(found: EngineEnvironment, machine: Machine, probes: Probes) -> Iterator
         yield Finding("memory", "warn", f"{memory}; {need}", "end other programs, or use a machine with more memory")
     else:
         yield Finding("memory", "ok", memory)
-    compiler = probes.which(probes.environ("CXX") or "g++") or probes.which("clang++")
-    if compiler is None:
-        detail = "none: requests with log-probabilities and compiled profiles fail on the CPU"
-        yield Finding("C++ compiler", "warn", detail, "install one (Debian, Ubuntu: `apt-get install g++`)")
-    else:
-        yield Finding("C++ compiler", "ok", compiler)
+    yield _compiler(found, probes)
     if machine.architecture == "x86_64":
         yield (
             Finding("OpenMP", "ok", str(found.libiomp5))
             if found.libiomp5
             else Finding("OpenMP", "warn", "libiomp5.so is missing: the engines are slower without it", "`make setup`")
         )
+
+
+def _compiler(found: EngineEnvironment, probes: Probes) -> Finding:
+    """Torch compiles a kernel for the first request with log-probabilities; where it cannot, the engine ends."""
+    name = "C++ compiler"
+    compiler = probes.which(probes.environ("CXX") or "g++")
+    if compiler is None:
+        detail = "none: the first request with log-probabilities would end the engine"
+        return Finding(name, "fail", detail, "install one (Debian, Ubuntu: `apt-get install g++`), or set CXX")
+    if not found.headers:
+        detail = f"{compiler}, but Python.h is missing: the first request with log-probabilities would end the engine"
+        return Finding(name, "fail", detail, "install Python's headers (Debian, Ubuntu: `apt-get install python3-dev`)")
+    return Finding(name, "ok", compiler)
 
 
 def _shared_memory(machine: Machine) -> Finding:

