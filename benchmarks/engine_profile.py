@@ -95,11 +95,12 @@ async def ask(client: httpx.AsyncClient, url: str, prompt: str, limit: int) -> R
     return Run(len(ids), rate, ids, spec.get("num_accepted_draft_tokens", 0), spec.get("num_draft_tokens", 0))
 
 
-def prompts(per_workload: int) -> list[tuple[str, str, int]]:
-    """(workload, text, token budget), the first ones of each shipped workload."""
+def prompts(args: argparse.Namespace, per_workload: int) -> list[tuple[str, str, int]]:
+    """(workload, text, token budget), the first ones of each shipped workload that was asked for."""
     return [
         (workload.name, prompt.shown, min(workload.max_tokens, prompt.max_tokens or 96))
         for workload in shipped()
+        if not args.workload or workload.name in args.workload
         for prompt in workload.prompts[:per_workload]
     ]
 
@@ -127,7 +128,7 @@ async def measure(choice: Choice, python: Path, version: str | None, model: str,
             ready = time.monotonic() - started
             urls = {side: supervisor.base_url(side) or "" for side in SIDES}
             rows = await solo(client, urls, args)
-            raced = await race(client, urls)
+            raced = await race(client, urls, args)
     k = speculative.speculation.k if speculative.speculation is not None else None
     where = f"cores {standard.cores} and {speculative.cores}, {standard.dtype}, k={k}"
     return [f"{choice.name}: {choice.what} ({where})", f"  start of both: {ready:.0f} s", *table(rows, raced), ""]
@@ -138,7 +139,7 @@ Rows = dict[str, dict[Side, list[Run]]]
 
 async def solo(client: httpx.AsyncClient, urls: dict[Side, str], args: argparse.Namespace) -> Rows:
     rows: Rows = {}
-    for number, (workload, text, limit) in enumerate(prompts(args.prompts)):
+    for number, (workload, text, limit) in enumerate(prompts(args, args.prompts)):
         best: dict[Side, Run] = {}
         for repetition in range(args.repeat):
             order = SIDES if (number + repetition) % 2 == 0 else tuple(reversed(SIDES))
@@ -150,10 +151,10 @@ async def solo(client: httpx.AsyncClient, urls: dict[Side, str], args: argparse.
     return rows
 
 
-async def race(client: httpx.AsyncClient, urls: dict[Side, str]) -> dict[Side, float]:
+async def race(client: httpx.AsyncClient, urls: dict[Side, str], args: argparse.Namespace) -> dict[Side, float]:
     """Median decode tokens/s while both engines work on the same prompt at the same time."""
     rates: dict[Side, list[float]] = {side: [] for side in SIDES}
-    for _, text, limit in prompts(1):
+    for _, text, limit in prompts(args, 1):
         runs = await asyncio.gather(*(ask(client, urls[side], text, limit) for side in SIDES))
         for side, run in zip(SIDES, runs, strict=True):
             rates[side].append(run.rate)
@@ -179,7 +180,7 @@ def table(rows: Rows, raced: dict[Side, float]) -> list[str]:
         f"  best {max(ratios):.2f}x, geometric mean {geometric_mean(ratios):.2f}x; standard median {median(every):.1f}"
     )
     lines.append(
-        f"  both at once (median of {len(prompts(1))}): standard {raced[Side.STANDARD]:.1f}, "
+        f"  both at once (median of {len(rows)} prompts): standard {raced[Side.STANDARD]:.1f}, "
         f"speculative {raced[Side.SPECULATIVE]:.1f} tokens/s"
     )
     return lines
@@ -201,6 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--choice", action="append", help="a choice by name; may be given again")
     parser.add_argument("--list", action="store_true", help="print the choices' names")
+    parser.add_argument("--workload", action="append", help="a shipped workload by name; may be given again")
     parser.add_argument("--prompts", type=int, default=1, help="prompts of each workload")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each prompt on each engine; the best counts")
     parser.add_argument("--append", type=Path, help="also add the tables to this file")

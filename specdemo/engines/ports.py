@@ -9,6 +9,13 @@ from specdemo.errors import EngineUnavailable
 HOST = "127.0.0.1"
 
 
+class PortTakenError(EngineUnavailable):
+    """Another program has the port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(f"Port {port} is taken by another program: free it, or let specdemo choose a port.")
+
+
 class PortReservation:
     """A port held by a bound socket that never listens.
 
@@ -17,16 +24,14 @@ class PortReservation:
     """
 
     def __init__(self, port: int | None = None) -> None:
-        """A given port, or any free one. Raises EngineUnavailable when the given one is taken."""
+        """A given port, or any free one. Raises PortTakenError when the given one is taken."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port or 0))
         except (OSError, OverflowError):
             self._socket.close()
-            raise EngineUnavailable(
-                f"Port {port} is taken by another program: free it, or let specdemo choose a port."
-            ) from None
+            raise PortTakenError(port or 0) from None
         self.port: int = self._socket.getsockname()[1]
 
     def close(self) -> None:

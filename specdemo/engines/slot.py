@@ -21,7 +21,7 @@ from specdemo.engines.backoff import Backoff
 from specdemo.engines.command import display
 from specdemo.engines.diagnosis import exit_sentence
 from specdemo.engines.ledger import ChildRecord, Ledger
-from specdemo.engines.ports import HOST, PortReservation
+from specdemo.engines.ports import HOST, PortReservation, PortTakenError
 from specdemo.engines.probe import Probe
 from specdemo.engines.process import EngineProcess, Launch
 from specdemo.errors import EngineExited, EngineUnavailable, SpecDemoError
@@ -82,6 +82,7 @@ class EngineSlot:
     _restarts: int = 0
     _eta_total: float | None = None
     _task: asyncio.Task[None] | None = None
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def side(self) -> Side:
@@ -129,7 +130,8 @@ class EngineSlot:
         )
 
     def start(self) -> None:
-        """Want it running. Does nothing if it is."""
+        """Want it running: at once if a restart is being delayed. Does nothing if it runs or loads."""
+        self._wake.set()
         if self._task is None or self._task.done():
             self.backoff.reset()
             self._error, self._restarts = None, 0
@@ -182,8 +184,18 @@ class EngineSlot:
             return False
         self._set(EngineState.DEAD, f"starts again in {delay:g} s")
         await self._remove()
-        await self.around.sleep(delay)
+        await self._pause(delay)
         return True
+
+    async def _pause(self, delay: float) -> None:
+        """The delay before a restart, cut short when a person asks for the start."""
+        self._wake.clear()
+        waits = {asyncio.ensure_future(self.around.sleep(delay)), asyncio.ensure_future(self._wake.wait())}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _load_in_turn(self) -> None:
         gate = self.around.gate
@@ -329,10 +341,3 @@ class EngineSlot:
     def _exited(self, code: int, *, ready_before: bool) -> SpecDemoError:
         problem = self._child().view.problem
         return EngineExited(exit_sentence(self.spec, code, problem, ready_before=ready_before))
-
-
-class PortTakenError(EngineUnavailable):
-    """Another program has the port."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(f"Port {port} is taken by another program: free it, or let specdemo choose a port.")

@@ -227,7 +227,7 @@ def ends_on_signals() -> Iterator[None]:
     """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     taken: list[signal.Signals] = []
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no SIGHUP
         if task is None or signal.getsignal(number) is not signal.SIG_DFL:
             continue
         with contextlib.suppress(RuntimeError, ValueError, NotImplementedError):

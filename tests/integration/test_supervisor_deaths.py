@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -42,6 +43,22 @@ async def test_a_killed_child_is_dead_then_restarted(tmp_path: Path) -> None:
         assert again.restarts == 1
         assert again.error is None
         assert again.pid not in (None, before.pid)
+
+
+async def test_a_person_need_not_wait_for_the_delay(tmp_path: Path) -> None:
+    """Start, asked for while a restart is delayed, starts the engine at once."""
+    sleeps = Sleeps()
+    async with supervisor(tmp_path, FakeEngines(), sleep=sleeps) as control:
+        await control.start(STANDARD)
+        ready = await reaches(control, STANDARD, READY)
+        assert ready.pid is not None
+        os.kill(ready.pid, signal.SIGKILL)
+        await reaches(control, STANDARD, DEAD, stage="starts again in 3 s")
+        while not sleeps.asked:
+            await asyncio.sleep(0.01)
+        await control.start(STANDARD)
+        assert (await reaches(control, STANDARD, READY)).restarts == 1
+        assert not sleeps.release.is_set()
 
 
 async def test_the_reason_is_the_engines_own(tmp_path: Path) -> None:
