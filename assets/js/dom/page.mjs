@@ -63,6 +63,7 @@ export function createPage(root, fire = () => {}) {
   let dirty = true;
   let plotsDirty = true;
   let jumped = false;
+  let shownBefore = false;
   const last = { numbers: 0, plots: 0, said: 0, sentence: "", resting: false };
 
   const controls = createControls(root, {
@@ -101,9 +102,19 @@ export function createPage(root, fire = () => {}) {
     lang = next.lang ?? "en";
     say = words(lang, next.strings);
     label();
-    if (!same) open();
+    if (!same) {
+      open();
+      if (shownBefore && value.run) comeIntoView();
+      shownBefore = true;
+    }
     dirty = plotsDirty = true;
     wake();
+  }
+
+  /** On a phone the texts are far below the Run button that started them. */
+  function comeIntoView() {
+    const { top } = root.getBoundingClientRect();
+    if (top > 0.7 * window.innerHeight) root.scrollIntoView({ behavior: calm() ? "auto" : "smooth", block: "start" });
   }
 
   function label() {
