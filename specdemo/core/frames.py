@@ -231,13 +231,15 @@ def replay(
     ``run_id`` is the id it is shown under, its own if None.
     """
     encoder = FrameEncoder(record.header, recorded=recorded, run_id=run_id)
-    cut, last = every, 0.0
+    part, last = 0, 0.0
     for event in record.events:
-        if event.at >= cut:
-            frame = encoder.frame(cut)
+        # The sum keeps 0.15 // 0.05 from being 2.
+        now_in = int(event.at / every + 1e-9)
+        if now_in > part:
+            frame = encoder.frame((part + 1) * every)
             if frame is not None:
                 yield frame
-            cut = (event.at // every + 1) * every
+            part = now_in
         encoder.feed(event)
         last = max(last, event.at)
     yield encoder.close(last, record.probe, assessment=assess(record))

@@ -1,0 +1,94 @@
+"""Record the runs that the page plays before its engines are ready: real runs on engines that are up, one file each.
+
+    python tools/record_runs.py --standard-url URL --speculative-url URL --hardware "2 cores of …" --method ngram --k 4
+
+Run it on a quiet machine: whatever else runs there is in the recorded times. Each run is a measurement, one engine
+after the other. A run is written only when both sides finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from specdemo.core.assess import assess
+from specdemo.core.events import Side
+from specdemo.core.prompt import Sampling, chat
+from specdemo.core.run import RunPlan, RunRecord
+from specdemo.engines.client import VllmEngine
+from specdemo.runs import stored
+from specdemo.runs.log import RunLog
+from specdemo.runs.race import Surroundings, run
+
+TARGET = Path(__file__).resolve().parents[1] / "assets" / "runs"
+WANTED = (
+    (
+        "1-list",
+        "A list that repeats itself | 重复格式的列表",
+        "Write twelve lines, one for each month, in exactly this form: 'In MONTH the shop is open from 9 to 17.'",
+        160,
+    ),
+    (
+        "2-chinese",
+        "Chinese, by the same engines | 同样的引擎，中文输出",
+        "用中文写出从一月到六月，每行写：“一月的商店营业时间是九点到十七点。”",
+        120,
+    ),
+    (
+        "3-chat",
+        "Free chat: little to draft from | 自由对话：几乎没有可用的草稿",
+        "Why do people feel better after a walk in the park?",
+        128,
+    ),
+)
+
+
+async def record(arguments: argparse.Namespace) -> int:
+    """All wanted runs, one after another."""
+    engines = {
+        Side.STANDARD: VllmEngine(Side.STANDARD, arguments.standard_url),
+        Side.SPECULATIVE: VllmEngine(Side.SPECULATIVE, arguments.speculative_url),
+    }
+    around = Surroundings(hardware=arguments.hardware)
+    failed = 0
+    try:
+        for name, title, prompt, tokens in WANTED:
+            plan = RunPlan(prompt=chat(prompt, sampling=Sampling(max_tokens=tokens)), mode="measure", recheck=True)
+            made = await run(plan, engines, log=RunLog(), around=around, title=title)
+            result = assess(made)
+            if {result.standard.state, result.speculative.state} != {"finished"}:
+                print(f"{name}: not finished, nothing written", file=sys.stderr)
+                failed = 1
+                continue
+            stored.save(TARGET / f"{name}.json", _told(made, arguments))
+            print(f"{name}: decode speedup {result.speedup.decode:.2f}, {result.verdict.cls}")
+    finally:
+        for engine in engines.values():
+            await engine.aclose()
+    return failed
+
+
+def _told(made: RunRecord, arguments: argparse.Namespace) -> RunRecord:
+    """An attached engine cannot say its method; whoever started it can."""
+    standard, speculative = made.header.facts
+    if speculative is not None and speculative.method is None and arguments.method:
+        speculative = replace(speculative, method=arguments.method, k=speculative.k or arguments.k)
+    return replace(made, header=replace(made.header, facts=(standard, speculative)))
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Record the runs that come with the page.")
+    parser.add_argument("--standard-url", required=True)
+    parser.add_argument("--speculative-url", required=True)
+    parser.add_argument("--hardware", required=True, help="in words, shown beside every number")
+    parser.add_argument("--method", help="the speculative engine's method, if it is attached")
+    parser.add_argument("--k", type=int)
+    return asyncio.run(record(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
