@@ -156,6 +156,9 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     async def opened(event: gr.EventData, request: gr.Request) -> Update:
         return desk.opened(event_data(event).get("run", ""), lang_of(request))
 
+    async def ready(request: gr.Request) -> str:
+        return panes.status(say(lang_of(request), "status_idle"))
+
     async def commanded(event: gr.EventData, request: gr.Request) -> str:
         sent = event_data(event)
         return await desk.command(sent.get("side", ""), sent.get("action", ""), lang_of(request))
@@ -166,6 +169,7 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     view.stop.click(stopped, view.arena, view.shown, **light)
     view.clear.click(cleared, None, [view.prompt, *view.shown], **light)
     demo.load(arrived, None, view.shown, **light)
+    view.header.ready(ready, None, view.status, **light)
     view.recordings.open(opened, None, view.shown, **light)
     view.engines.command(commanded, None, view.status, **light)
     view.arena.change(None, view.arena, None, js=assets.text("js/address.js"), **own)

@@ -56,6 +56,7 @@ def build_app(
         theme=theme(),
         css_paths=assets.stylesheets(),
         i18n=words,
+        favicon_path=str(assets.folder() / "html" / "favicon.svg"),
         footer_links=["api", "settings"],
         run_history=False,
         ssr_mode=False,

@@ -139,4 +139,5 @@ def test_recording_plays_while_engines_load(visit: Visit) -> None:
         visitor.page.wait_for_url("**/?run=rec-small")
         site.control.states = dict.fromkeys(Side, EngineState.READY)
         expect(visitor.page.locator(".sd-pill")).to_have_attribute("data-state", "ready")
+        expect(visitor.status).to_contain_text("Ready")
         visitor.page.close()

@@ -5,6 +5,7 @@
 import { commands, facts, fill, pause, summary } from "../engines.mjs";
 
 const parts = { header: mountHeader, engines: mountEngines, recordings: mountRecordings };
+const THEME = "specdemo-theme";
 const watchers = new Set();
 let wordsPromise = null;
 let polling = false;
@@ -29,13 +30,16 @@ async function loadWords(root) {
   return { ...(await answer.json()), lang };
 }
 
-function mountHeader({ part, root, words }) {
+function mountHeader({ part, trigger, root, words }) {
   const pill = part.querySelector('[data-role="engines-summary"]');
+  let was = "";
   watch(root, (answer) => {
     const said = summary(answer, words);
     pill.dataset.state = said.state;
     // Unchanged text is left alone: a status region is read aloud whenever it is written to.
-    if (pill.textContent !== said.text) pill.textContent = said.text;
+    put(pill, said.text);
+    if (was === "loading" && said.state === "ready") trigger("ready");
+    was = said.state;
   });
   part.querySelector('[data-do="language"]').addEventListener("click", (event) => {
     event.preventDefault();
@@ -43,9 +47,28 @@ function mountHeader({ part, root, words }) {
     address.searchParams.set("lang", words.lang === "zh" ? "en" : "zh");
     window.location.assign(address);
   });
+  const chosen = recall(THEME);
+  if (chosen) document.body.classList.toggle("dark", chosen === "dark");
   part.querySelector('[data-do="theme"]').addEventListener("click", () => {
-    document.body.classList.toggle("dark");
+    keep(THEME, document.body.classList.toggle("dark") ? "dark" : "light");
   });
+}
+
+/** A choice kept by this browser; null where storage is forbidden. */
+function recall(name) {
+  try {
+    return window.localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name, value) {
+  try {
+    window.localStorage.setItem(name, value);
+  } catch {
+    // A private window may forbid it; the choice then lasts as long as the page.
+  }
 }
 
 function mountEngines({ part, trigger, root, words }) {
