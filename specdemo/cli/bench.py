@@ -92,6 +92,10 @@ def bench(
         str | None, typer.Option("--budget", help="Longest time, such as 10m.", rich_help_panel=_DESIGN)
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of every random order.", rich_help_panel=_DESIGN)] = 1,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait/--no-wait", help="Wait while other programs use the cores.", rich_help_panel=_DESIGN),
+    ] = True,
     out: Annotated[
         Path | None, typer.Option("--out", help="File that keeps the samples.", rich_help_panel=_RESULT)
     ] = None,
@@ -112,7 +116,7 @@ def bench(
     """
     if resume is not None:
         return run_until_stopped(
-            _bench(loaded, lambda _: BenchFile.reopen(resume), report, report_language, as_json=as_json)
+            _bench(loaded, lambda _: BenchFile.reopen(resume), (report, report_language), wait=wait, as_json=as_json)
         )
     plan = BenchPlan(
         prompts=gather_prompts(
@@ -135,11 +139,12 @@ def bench(
     def make(deployment: Deployment) -> BenchFile:
         return new_file(loaded, plan, out, dataset, deployment.around.hardware)
 
-    return run_until_stopped(_bench(loaded, make, report, report_language, as_json=as_json))
+    return run_until_stopped(_bench(loaded, make, (report, report_language), wait=wait, as_json=as_json))
 
 
-async def _bench(loaded: Loaded, make: Any, report: Path | None, language: str, *, as_json: bool) -> int:
-    record, ending, path = await run_session(loaded, make)
+async def _bench(loaded: Loaded, make: Any, written: tuple[Path | None, str], *, wait: bool, as_json: bool) -> int:
+    report, language = written
+    record, ending, path = await run_session(loaded, make, wait=wait)
     summary = record.summary()
     say = speaker(language)
     made = document(record, summary, language=language, workloads=shipped())

@@ -97,9 +97,12 @@ def new_file(
 
 
 async def run_session(
-    loaded: Loaded, make: Callable[[Deployment], BenchFile], *, quiet: bool = False
+    loaded: Loaded, make: Callable[[Deployment], BenchFile], *, wait: bool = True
 ) -> tuple[BenchRecord, Ending, Path]:
-    """One session on the engines that the settings ask for; Ctrl-C stops it and keeps what was measured."""
+    """One session on the engines that the settings ask for; Ctrl-C stops it and keeps what was measured.
+
+    ``wait`` waits before a quad while other programs use the cores.
+    """
     console = stderr()
     async with open_deployment(loaded.settings) as deployment:
         await wait_until_ready(deployment, console, loaded.settings.engine.ready_timeout_s)
@@ -109,8 +112,8 @@ async def run_session(
         file = make(deployment)
         statuses = control.statuses()
         around = BenchAround(
-            busy=busy_share if all(_local(status.base_url) for status in statuses) else None,
-            on_progress=None if quiet else _teller(console),
+            busy=busy_share if wait and all(_local(status.base_url) for status in statuses) else None,
+            on_progress=_teller(console),
             commands=(statuses[0].command, statuses[1].command),
             memory=lambda: (control.statuses()[0].memory_bytes, control.statuses()[1].memory_bytes),
         )

@@ -40,6 +40,7 @@ def gate(
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=2)] = 128,
     budget: Annotated[str | None, typer.Option("--budget", help="Longest time, such as 5m.")] = None,
     seed: Annotated[int, typer.Option("--seed")] = 1,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait while other programs use the cores.")] = True,
     result: Annotated[Path | None, typer.Option("--result", help="Decide on a kept benchmark file instead.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
@@ -66,15 +67,22 @@ def gate(
         seed=seed,
     )
     check_plan(plan)
-    return run_until_stopped(_gate(loaded, plan, rule, dataset, junit_file, as_json=as_json))
+    return run_until_stopped(_gate(loaded, plan, rule, dataset, junit_file, wait=wait, as_json=as_json))
 
 
 async def _gate(
-    loaded: Loaded, plan: BenchPlan, rule: GateRule, dataset: Path | None, junit_file: Path | None, *, as_json: bool
+    loaded: Loaded,
+    plan: BenchPlan,
+    rule: GateRule,
+    dataset: Path | None,
+    junit_file: Path | None,
+    *,
+    wait: bool,
+    as_json: bool,
 ) -> int:
     began = time.monotonic()
     record, ending, path = await run_session(
-        loaded, lambda deployment: new_file(loaded, plan, None, dataset, deployment.around.hardware)
+        loaded, lambda deployment: new_file(loaded, plan, None, dataset, deployment.around.hardware), wait=wait
     )
     stderr().print(f"Samples: {path}", markup=False)
     if ending.state == "stopped":

@@ -31,6 +31,8 @@ WARMUP_TOKENS = 32
 QUIET_SHARE = 0.5
 """Other programs' share of all cores above which a quad waits."""
 QUIET_TRIES = 10
+MOST_WAITS = 30
+"""Waits in one session; a host that is never quiet is measured as it is, and the results show its noise."""
 Pair = tuple[str | None, str | None]
 
 
@@ -268,7 +270,7 @@ class Benchmark:
         """Wait for a quiet host, but not for ever: what stays noisy is shown in the results."""
         if self._around.busy is None:
             return
-        for _ in range(QUIET_TRIES):
+        for _ in range(min(QUIET_TRIES, MOST_WAITS - self._waits)):
             share = await self._around.busy()
             if share is None or share < QUIET_SHARE or self._stopped.is_set():
                 return
