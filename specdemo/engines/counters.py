@@ -53,6 +53,11 @@ class CounterPoll:
             if reading is not None:
                 self._found.append(reading)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._found)
+
     def take(self, until: float) -> list[CountersRead]:
         """Readings made no later than ``until`` (s since the run's zero), oldest first."""
         taken = []

@@ -71,6 +71,7 @@ class Exchange:
     _response: httpx.Response | None = None
     _feed: Feed | None = None
     _request: dict[str, Any] | None = None
+    _outcome: Finished | Failed | None = None
     _retried: bool = False
     _raw: bytearray | None = field(default_factory=bytearray)
     _started: float = 0.0
@@ -85,12 +86,11 @@ class Exchange:
         """Started … Finished or Failed. Raises nothing but cancellation."""
         mark = self.lag.start()
         try:
-            outcome: Finished | Failed | None = None
             try:
                 self._request = await self.prepare()
             except EngineError as error:
-                outcome = failure(self.side, self._now(), error)
-            before = await self.poll.once() if outcome is None else None
+                self._outcome = failure(self.side, self._now(), error)
+            before = await self.poll.once() if self._outcome is None else None
             start = self._now()
             self._started = self._bytes_at = asyncio.get_running_loop().time()
             yield Started(self.side, start)
@@ -99,17 +99,14 @@ class Exchange:
                 yield CountersRead(self.side, start, before.counters)
                 if before.counters.drafts is not None:
                     self.poll.start()
-            while outcome is None:
+            while self._outcome is None:
                 for event in await self._advance():
-                    if isinstance(event, Finished | Failed):
-                        outcome = event
-                    else:
-                        yield event
-            if isinstance(outcome, Finished) and (after := await self.poll.once()) is not None:
+                    yield event
+            if isinstance(self._outcome, Finished) and (after := await self.poll.once()) is not None:
                 yield after
             if (message := self.lag.message(mark)) is not None:
                 yield Noted(self.side, self._now(), "overloaded", message)
-            yield outcome
+            yield self._outcome
         finally:
             self.lag.stop()
             self.poll.stop()
@@ -120,7 +117,7 @@ class Exchange:
         return self.session.clock() - self.zero
 
     async def _advance(self) -> list[Event]:
-        """The next events. What was decoded before an error stands before its Failed."""
+        """The next events; sets ``_outcome`` at the end. What was decoded before an error is kept."""
         out: list[Event] = []
         try:
             if self._feed is not None:
@@ -128,9 +125,9 @@ class Exchange:
             else:
                 await self._open(out)
         except EngineError as error:
-            out.append(failure(self.side, self._now(), self.session.masked_error(error)))
+            self._outcome = failure(self.side, self._now(), self.session.masked_error(error))
         except FOREIGN as error:
-            out.append(failure(self.side, self._now(), self._broken(error)))
+            self._outcome = failure(self.side, self._now(), self._broken(error))
         return out
 
     async def _open(self, out: list[Event]) -> None:
@@ -208,7 +205,8 @@ class Exchange:
             return
         at = feed.at - self.zero
         self._bytes_at = asyncio.get_running_loop().time()
-        out += self.poll.take(at)
+        if self.poll.waiting:
+            out += self.poll.take(at)
         carrying = 0
         for piece in pieces:
             if self._raw is not None and len(self._raw) < _KEEP_RAW:
@@ -219,7 +217,7 @@ class Exchange:
                     out.append(token)
                     if token.ids or token.text or token.reasoning:
                         carrying += 1
-                if reader.done or reader.error is not None:
+                elif reader.done or reader.error is not None:
                     break
         if carrying:
             self._token_at = self._bytes_at
@@ -245,10 +243,10 @@ class Exchange:
 
     def _event(self, event: SseEvent, at: float) -> Tokens | None:
         self._raw = None
-        if not event.data.strip():
-            return None
         if event.event == "error" and self.reader.error is None:
             return self._error_event(event, at)
+        if not event.data or event.data.isspace():
+            return None
         return self.reader.feed(event.data, at)
 
     def _error_event(self, event: SseEvent, at: float) -> Tokens | None:
@@ -292,13 +290,16 @@ class Exchange:
             out.append(self._note("no_usage", NO_USAGE))
         if reason is None:
             out.append(self._note("other", NO_REASON))
-        at = self._now() if reader.last_at is None else reader.last_at
-        out.append(
-            Finished(
-                self.side, at, reason, reader.stop_reason, reader.usage, reader.speculation, reader.timings,
-                reader.prompt_token_ids,
-            )
-        )  # fmt: skip
+        self._outcome = Finished(
+            self.side,
+            self._now() if reader.last_at is None else reader.last_at,
+            reason,
+            reader.stop_reason,
+            reader.usage,
+            reader.speculation,
+            reader.timings,
+            reader.prompt_token_ids,
+        )
 
     def _empty(self) -> EngineError:
         """The stream brought no answer at all; perhaps it was no stream."""

@@ -52,8 +52,9 @@ class Player:
                 return
             if item.step is not None:
                 self._on_step(item.step)
-            if self._reply.stamp:
-                item.payload["sent_at"] = self._loop.time()
+            if self._reply.stamp and item.step is not None:
+                choice = item.payload["choices"][0]
+                choice.get("delta", choice)["content" if "delta" in choice else "text"] = f"{self._loop.time():.6f} "
             await self._emit(event(item.payload, self._wire))
             if item.step is not None:
                 sent += 1

@@ -34,8 +34,8 @@ A reply::
     pace              first_s, step_s, bursts ([1,3,5]: tokens a step after the first, going round), role_at, role_chunk
     end               finish_reason (default by length; null: none), stop_reason, finish_alone (a chunk of its own),
                       usage: "final"|"none"|"running"|"twice"|{…}, metrics: "auto"|"none"|{…}, timings {…}
-    level             token_ids, prompt_ids (false: an older server), stream (false: one JSON body), stamp ("sent_at" in
-                      each payload: the server's monotonic clock)
+    level             token_ids, prompt_ids (false: an older server), stream (false: one JSON body), stamp (the text
+                      of each step is the server's monotonic clock when it was sent)
     HTTP              status, body (then nothing is streamed), headers, delay_s (before the status line)
     wire              newline, space (after "data:"), bom, split (bytes a write), prelude (raw text first),
                       comment_every_s, gzip, buffer_events (a proxy that releases n at once), done (how many [DONE]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
 from specdemo.engines.wire import fields
@@ -116,6 +116,8 @@ class CompletionReader:
 
     def _first(self, choices: Any) -> dict[str, Any] | None:
         """The choice with index 0; we never ask for more than one."""
+        if type(choices) is list and type(choices[0]) is dict and not choices[0].get("index"):
+            return cast("dict[str, Any]", choices[0])
         if type(choices) is not list:
             self._remark("choices that are not a list")
             return None
@@ -138,7 +140,9 @@ class CompletionReader:
                 self._remark("a delta that is not an object")
         if type(text) is not str:
             text = self._no_text(text)
-        if type(reasoning) is not str:
+        if reasoning is None:
+            reasoning = ""
+        elif type(reasoning) is not str:
             reasoning = self._no_text(reasoning)
         raw = choice.get("token_ids")
         ids: tuple[int, ...] = ()
@@ -166,7 +170,11 @@ class CompletionReader:
         entries = None
         if (worth := choice.get("logprobs")) is not None:
             entries = self._entries(worth, ids)
-        pieces = self._pieces(ids, text, reasoning, entries) if ids else None
+        pieces: tuple[str, ...] | None
+        if len(ids) == 1 and not reasoning and self._split is None:
+            pieces = (text,)
+        else:
+            pieces = self._pieces(ids, text, reasoning, entries) if ids else None
         return Tokens(self._side, at, ids, text, reasoning, pieces, entries, total)
 
     def _pieces(

@@ -71,8 +71,10 @@ def counts(value: Any) -> tuple[int, ...] | None:
     """A list of whole numbers from 0 up, or None if any entry is something else."""
     if type(value) is not list:
         return None
-    found = tuple(item for item in value if type(item) is int and 0 <= item <= MAX_COUNT)
-    return found if len(found) == len(value) else None
+    for item in value:
+        if type(item) is not int or not 0 <= item <= MAX_COUNT:
+            return None
+    return tuple(value)
 
 
 def mapping(value: Any) -> dict[str, Any]:
