@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import quote
 
+from specdemo.compose.texts import token_texts
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Side
 from specdemo.engines.attached import AttachedControl, Target
 from specdemo.engines.client import VllmEngine
@@ -31,7 +33,7 @@ async def open_attached(settings: Settings) -> AsyncIterator[Pair]:
         for side, given in zip(SIDES, (settings.standard, settings.speculative), strict=True):
             key = given.api_key.get_secret_value() if given.api_key else None
             base = parse_base_url(given.base_url or "")
-            engine = VllmEngine(
+            engine = _Attached(
                 side,
                 given.base_url or "",
                 model=given.model,
@@ -47,6 +49,16 @@ async def open_attached(settings: Settings) -> AsyncIterator[Pair]:
         stack.push_async_callback(control.aclose)
         await control.open()
         yield engines, control
+
+
+class _Attached(VllmEngine):
+    """A client that learns which model the engine serves, and tells a burst's tokens apart if that model lies here."""
+
+    async def facts(self) -> EngineFacts:
+        """As the engine says. Its model's folder or hub id may lie on this machine too."""
+        found = await super().facts()
+        self._splitter = token_texts(found.root or "") or token_texts(found.model)
+        return found
 
 
 def limits(settings: Settings) -> Limits:

@@ -19,6 +19,8 @@ def token_texts(model: str) -> TokenText | None:
 
     Without it a burst's tokens are shown as one piece; no number depends on it.
     """
+    if not model:
+        return None
     try:
         return load(Path(model)) if Path(model).is_dir() else _cached(model)
     except (SetupError, OSError) as error:

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models
 
+from specdemo.compose.attached import open_attached
 from specdemo.compose.texts import token_texts
+from specdemo.core.events import Side, Tokens
+from specdemo.core.prompt import chat
+from specdemo.settings import load
+from tests.fakes.vllm import serving
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +54,24 @@ def test_a_hub_id_is_found_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_pat
     Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).save(str(snapshot / "tokenizer.json"))
     assert token_texts("org/tiny") is not None
     assert token_texts("org/other") is None
+
+
+async def test_an_attached_engine_is_split_once_its_model_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Somebody else's engine tells its model's name; if that model's tokenizer lies here, bursts come apart."""
+    snapshot = tmp_path / "models--org--tiny" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    tokenizer.decoder = decoders.Fuse()
+    tokenizer.save(str(snapshot / "tokenizer.json"))
+    script = {"models": ["org/tiny"], "reply": {"steps": [{"ids": [0, 1], "text": "ab"}], "step_s": 0.0}}
+    async with serving(script) as first, serving(script) as second:
+        flags = {"standard.base_url": first.base_url, "speculative.base_url": second.base_url}
+        settings = load(flags, environ={}, folder=tmp_path).settings
+        async with open_attached(settings) as (engines, _):
+            engine = engines[Side.SPECULATIVE]
+            await engine.facts()
+            events = [event async for event in engine.stream(chat("hi"), zero=0.0)]
+    assert [event.pieces for event in events if isinstance(event, Tokens) and event.ids] == [("a", "b")]
