@@ -7,7 +7,7 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from specdemo.bench.plan import BenchPlan
 from specdemo.bench.sample import Place, Sample, measure
@@ -134,10 +134,17 @@ async def _loop(workers: int, items: Sequence[Item], send: Send, lost: Sequence[
             group.create_task(worker())
 
 
+@runtime_checkable
+class _HasHealth(Protocol):
+    """An engine that tells its health: a dying one may still answer everything else for some seconds."""
+
+    async def healthy(self) -> bool: ...
+
+
 async def alive(engine: Engine) -> bool:
-    """Whether the engine still answers."""
+    """Whether the engine still answers, and does not call itself unhealthy."""
     try:
         await engine.facts()
     except EngineError:
         return False
-    return True
+    return await engine.healthy() if isinstance(engine, _HasHealth) else True

@@ -138,16 +138,16 @@ async def test_an_engine_that_dies_leaves_a_file_that_can_be_resumed(tmp_path: P
 
 async def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     """An interrupt closes the streams, writes an ending and prints the partial result with exit code 130."""
-    async with pair({"reply": {**SLOW, "step_s": 0.05}}) as servers:
-        async with started(
-            tmp_path, "bench", *engines(*servers), *SMALL, "--out", str(tmp_path / "b.jsonl"), "--json"
-        ) as child:
-            path = tmp_path / "b.jsonl"
-            async with asyncio.timeout(100):
-                while not path.exists() or path.read_bytes().count(b'"type":"sample"') < 3:
-                    await asyncio.sleep(0.05)
-            child.send_signal(signal.SIGINT)
-            out, err = await child.communicate()
+    async with (
+        pair({"reply": {**SLOW, "step_s": 0.05}}) as servers,
+        started(tmp_path, "bench", *engines(*servers), *SMALL, "--out", str(tmp_path / "b.jsonl"), "--json") as child,
+    ):
+        path = tmp_path / "b.jsonl"
+        async with asyncio.timeout(100):
+            while not path.exists() or path.read_bytes().count(b'"type":"sample"') < 3:
+                await asyncio.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, err = await child.communicate()
     result = Outcome(child.returncode or 0, out.decode(), err.decode())
     assert result.code == 130
     assert result.document["state"] == "stopped"
