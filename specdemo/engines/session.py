@@ -46,7 +46,8 @@ class Feed:
         body = response.extensions.get(BODY)
         self._body = body if isinstance(body, Body) else None
         self._raw = None if self._body is not None else response.aiter_raw().__aiter__()
-        self._coding = coding(response.headers.get("content-encoding", ""), limit)
+        named = response.headers.get("content-encoding", "")
+        self._coding = None if named in ("", "identity") else coding(named, limit)
         self._left = limit
         self._clock = clock
         self.at = 0.0
@@ -66,7 +67,7 @@ class Feed:
         self._left -= len(data)
         if self._left < 0:
             raise EngineProtocolError("The engine's reply is over the size limit.")
-        return self._coding.decode(data)
+        return [data] if self._coding is None else self._coding.decode(data)
 
     async def _next(self, deadline: float) -> bytes | None:
         assert self._raw is not None  # noqa: S101 - one of the two is set

@@ -318,16 +318,16 @@ class Exchange:
         return EngineProtocolError(f"The engine at {self.session.where} ended the stream without an answer{tail}")
 
     def _deadline(self) -> float:
+        """Until when to wait for the next bytes (loop time)."""
         limits = self.session.limits
         if self.reader.finished:
             return self._bytes_at + min(AFTER_FINISH_S, limits.stall_s)
+        until = self._started + limits.total_s
         if self._token_at is None:
-            until = self._started + limits.first_token_s
-        else:
-            # Comments keep the line alive: then the engine may take as long as for a first token.
-            patience = max(limits.first_token_s, limits.stall_s)
-            until = min(self._bytes_at + limits.stall_s, self._token_at + patience)
-        return min(until, self._started + limits.total_s)
+            return min(until, self._started + limits.first_token_s)
+        # Comments keep the line alive: then the engine may take as long as for a first token.
+        patience = self._token_at + max(limits.first_token_s, limits.stall_s)
+        return min(until, self._bytes_at + limits.stall_s, patience)
 
     def _too_slow(self) -> EngineStalled:
         limits = self.session.limits
