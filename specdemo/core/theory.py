@@ -63,7 +63,8 @@ def theory(
         undrafted, drafted = step_costs(standard, speculative, always_drafted=coverage == 1.0)
     per = metrics.tokens_per_step
     c = (drafted - 1.0) / k if drafted is not None else None
-    textbook = expected / (k * c + 1.0) if expected is not None and c is not None else None
+    # Steps that arrive all at once cost nothing here, and a speedup over nothing is none.
+    textbook = expected / (k * c + 1.0) if expected is not None and c is not None and drafted else None
     corrected = corrected_speedup(per, coverage, undrafted, drafted)
     p = p_value(per_step, a) if a is not None else None
     rejects = None if p is None else p < REJECTED_BELOW

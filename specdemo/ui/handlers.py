@@ -28,7 +28,7 @@ from specdemo.ui.services import Services
 
 TICK = 0.25
 """Seconds between two looks at a run: a closed tab is noticed at the next yield."""
-STOP_WAIT = 2.0
+STOP_WAIT = 5.0
 """Longest wait for a run's end after Stop (s)."""
 BEST_TOKENS = 3
 """Candidates whose log-probabilities are asked for when the visitor wants details."""

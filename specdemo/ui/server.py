@@ -66,9 +66,10 @@ def build_app(
         max_file_size="1mb",
     )
     _calm(demo)
-    script = assets.text("html/head.html").strip()  # its address is relative: right under any sub-path
+    # Relative addresses: right under any sub-path.
+    head = '<link rel="icon" type="image/svg+xml" href="favicon.ico"><script src="assets/js/language.js"></script>'
     ancestors = SPACES_ANCESTORS if in_space else ("'self'",)
-    return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=script)
+    return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=head)
 
 
 def _calm(demo: gr.Blocks) -> None:

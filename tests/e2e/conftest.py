@@ -64,6 +64,7 @@ class Visitor:
         self.page.goto(self.url + query)
         expect(self.page.locator("#sd-run")).to_be_enabled(enabled=usable)
         expect(self.page.locator(".sd-pill")).not_to_be_empty()
+        expect(self.page.locator('[data-toggle="smooth"]')).not_to_be_empty()
         return self
 
     def run(self, prompt: str = "Tell me a story.") -> str:

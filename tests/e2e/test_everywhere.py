@@ -52,7 +52,7 @@ def test_no_width_overflows(site: Site, visit: Visit, width: int) -> None:
 
 def test_programs_get_the_contract(site: Site) -> None:
     """``gradio_client`` runs a race and gets the document of the command line; streaming gives the page's frames."""
-    client = Client(site.url, verbose=False)
+    client = Client(site.url, verbose=False, httpx_kwargs={"timeout": 60})
     document = client.predict("A prompt.", max_tokens=64, api_name="/race")
     assert document["schema"] == 1
     assert document["sides"]["standard"]["text"] == document["sides"]["speculative"]["text"]
@@ -68,7 +68,9 @@ def test_programs_get_the_contract(site: Site) -> None:
 def test_program_that_leaves_stops_its_run(site: Site) -> None:
     """Cancelling a streaming job frees both engines."""
     site.use({"reply": {"tokens": 2000, "step_s": 0.05}}, {"k": 4, "reply": {"tokens": 2000, "step_s": 0.05}})
-    job = Client(site.url, verbose=False).submit("A prompt.", max_tokens=2000, api_name="/race_stream")
+    job = Client(site.url, verbose=False, httpx_kwargs={"timeout": 60}).submit(
+        "A prompt.", max_tokens=2000, api_name="/race_stream"
+    )
     site.wait_busy()
     job.cancel()
     site.wait_idle()

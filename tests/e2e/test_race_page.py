@@ -137,4 +137,5 @@ def test_odd_prompts_are_sent_unchanged(site: Site, visit: Visit, prompt: str) -
     visitor.run(prompt)
     visitor.wait_finished()
     for engine in site.engines.values():
-        assert engine.requests[-1]["messages"][-1]["content"] == prompt
+        chats = [body["messages"][-1]["content"] for body in engine.requests if "messages" in body]
+        assert chats[-1] == prompt

@@ -105,6 +105,20 @@ def test_exact_provenance_corrects_a_cut_last_burst() -> None:
     assert live.endswith("dt")
 
 
+def test_steps_that_arrive_at_one_instant_break_nothing() -> None:
+    """A proxy may release all chunks of one side at once: gaps of zero end in absent numbers, not in a failure."""
+    events: list[Event] = [Started(side, 0.0) for side in Side]
+    events += [Tokens(Side.STANDARD, 0.1 * i, ids=(i,), text="a", pieces=("a",)) for i in range(1, 9)]
+    events += [Tokens(Side.SPECULATIVE, 0.5, ids=(i, i + 1), text="aa", pieces=("a", "a")) for i in range(1, 9, 2)]
+    spec = RequestSpeculation(
+        steps=3, drafted=12, accepted=3, max_draft=4, accepted_per_step=(1, 1, 1), drafted_per_step=(4, 4, 4)
+    )
+    events += [Finished(Side.STANDARD, 0.8, "stop"), Finished(Side.SPECULATIVE, 0.5, "stop", speculation=spec)]
+    last = list(replay(RunRecord(golden.HEADER, tuple(events))))[-1]
+    assert last["done"]
+    assert last["theory"]["textbook_speedup"] is None
+
+
 def test_no_draft_without_speculation() -> None:
     """When the second engine does not speculate at all, no token is called an accepted draft."""
     spec = replace(golden.HEADER.facts[1], speculating=False)  # type: ignore[type-var]
