@@ -15,7 +15,6 @@ from specdemo.bench.schedule import Arm, Kind
 from specdemo.core.events import Event, FailureKind, Side
 from specdemo.core.metrics import SideMeter
 from specdemo.core.outcome import collect
-from specdemo.core.provenance import provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Sample:
     ``intended_at`` is when it should have started (open mode), else ``started_at``. ``decode_s`` and
     ``decode_tokens`` start after the first chunk that held a token. ``steps`` counts received steps, None when
     chunks were merged. ``rejected_steps`` are drafting steps that did not take all drafts. The gaps are medians of
-    the time between steps: of all, of steps with a draft, of steps without.
+    the time between steps: of all, of bursts (steps that took drafts), of single tokens.
     """
 
     place: Place
@@ -133,7 +132,8 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
     speculation = outcome.finished.speculation
     lists = (speculation.accepted_per_step, speculation.drafted_per_step) if speculation else (None, None)
     arrivals = [chunk.at for chunk in outcome.chunks if chunk.ids]
-    steps = provenance(log, side).steps
+    always = speculation is not None and numbers.steps is not None and speculation.steps == numbers.steps - 1
+    single, burst = _step_gaps([(chunk.at, len(chunk.ids)) for chunk in outcome.chunks if chunk.ids], always=always)
     per_second = numbers.decode_tokens_per_s
     span = arrivals[-1] - arrivals[0] if len(arrivals) > 1 else None
     return Sample(
@@ -158,8 +158,8 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
         rejected_steps=_rejected(*lists),
         histogram=numbers.acceptance.histogram,
         gap_s=_median([b - a for a, b in pairwise(arrivals)]),
-        gap_drafted_s=_gaps([(step.at, bool(step.drafted)) for step in steps if step.drafted is not None], True),
-        gap_undrafted_s=_gaps([(step.at, bool(step.drafted)) for step in steps if step.drafted is not None], False),
+        gap_drafted_s=_median(burst),
+        gap_undrafted_s=_median(single),
         token_ids=outcome.ids,
         finish_reason=outcome.finish_reason,
         prompt_ids=outcome.finished.prompt_token_ids,
@@ -173,8 +173,16 @@ def _rejected(accepted: tuple[int, ...] | None, drafted: tuple[int, ...] | None)
     return sum(a < d for a, d in zip(accepted, drafted, strict=True))
 
 
-def _gaps(steps: Sequence[tuple[float, bool]], with_draft: bool) -> float | None:
-    return _median([later - earlier for (earlier, _), (later, drafting) in pairwise(steps) if drafting is with_draft])
+def _step_gaps(chunks: Sequence[tuple[float, int]], *, always: bool) -> tuple[list[float], list[float]]:
+    """Gaps before single tokens and before bursts; with ``always`` every step had a draft.
+
+    A refused draft can't be told from no draft in a stream, so single tokens stand for steps without one.
+    """
+    single: list[float] = []
+    burst: list[float] = []
+    for (before, _), (after, tokens) in pairwise(chunks):
+        (burst if always or tokens > 1 else single).append(after - before)
+    return single, burst
 
 
 def _median(values: Sequence[float]) -> float | None:

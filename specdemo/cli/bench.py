@@ -14,19 +14,20 @@ from specdemo.bench.report import html
 from specdemo.bench.report.content import document, lead
 from specdemo.bench.report.words import speaker
 from specdemo.bench.workloads import shipped
-from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, whole_numbers
+from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, whole_numbers, write
 from specdemo.cli.document import shown
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import print_json, stderr, stdout
+from specdemo.cli.sweep import points, run_sweep
 from specdemo.compose import Deployment
 from specdemo.core.prompt import Sampling
-from specdemo.errors import StoreError
 from specdemo.runs.bench_store import BenchFile
 from specdemo.settings import Loaded
 
 _WHAT = "What is asked"
 _DESIGN = "Design"
 _RESULT = "Result"
+_SWEEP = "Sweep (engines that specdemo starts)"
 SHOWN = ("verdict", "numbers", "by_workload", "load", "acceptance", "failures")
 
 
@@ -105,6 +106,14 @@ def bench(
     report: Annotated[
         Path | None, typer.Option("--report", help="Write the HTML report here.", rich_help_panel=_RESULT)
     ] = None,
+    sweep_k: Annotated[
+        str | None,
+        typer.Option("--sweep-k", help="Draft lengths, such as 1,2,4,8; engines restart.", rich_help_panel=_SWEEP),
+    ] = None,
+    sweep_method: Annotated[
+        list[str] | None,
+        typer.Option("--sweep-method", help="Speculation preset; again for more.", rich_help_panel=_SWEEP),
+    ] = None,
     report_language: Annotated[Literal["en", "zh"], typer.Option("--report-language", rich_help_panel=_RESULT)] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> int:
@@ -135,6 +144,11 @@ def bench(
         seed=seed,
     )  # fmt: skip
     check_plan(plan)
+    if sweep_k is not None or sweep_method:
+        steps = points(loaded, whole_numbers(sweep_k) if sweep_k else (), sweep_method or [])
+        return run_until_stopped(
+            run_sweep(loaded, plan, steps, out, (report, report_language), wait=wait, as_json=as_json)
+        )
 
     def make(deployment: Deployment) -> BenchFile:
         return new_file(loaded, plan, out, dataset, deployment.around.hardware)
@@ -178,12 +192,3 @@ def contract(record: BenchRecord, ending: Ending | None, path: Path) -> Any:
         "facts": jsonable(record.facts),
         "hardware": record.header.hardware,
     }
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file as a whole. Raises StoreError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise StoreError(f"{path} can't be written: {error.strerror or error}.") from None

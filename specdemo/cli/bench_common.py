@@ -22,7 +22,7 @@ from specdemo.bench.workloads import choose
 from specdemo.cli.output import calm, stderr
 from specdemo.cli.progress import wait_until_ready
 from specdemo.compose import Deployment, folders, open_deployment
-from specdemo.errors import EngineUnavailable, PromptError, UsageError
+from specdemo.errors import EngineUnavailable, PromptError, StoreError, UsageError
 from specdemo.runs.bench_store import BenchFile, load
 from specdemo.runs.benchmark import BenchAround, Benchmark, Progress
 from specdemo.runs.others_load import busy_share
@@ -97,14 +97,14 @@ def new_file(
 
 
 async def run_session(
-    loaded: Loaded, make: Callable[[Deployment], BenchFile], *, wait: bool = True
+    loaded: Loaded, make: Callable[[Deployment], BenchFile], *, wait: bool = True, reuse: bool = True
 ) -> tuple[BenchRecord, Ending, Path]:
     """One session on the engines that the settings ask for; Ctrl-C stops it and keeps what was measured.
 
-    ``wait`` waits before a quad while other programs use the cores.
+    ``wait`` waits before a quad while other programs use the cores; ``reuse`` may take a running specdemo's engines.
     """
     console = stderr()
-    async with open_deployment(loaded.settings) as deployment:
+    async with open_deployment(loaded.settings, reuse=reuse) as deployment:
         await wait_until_ready(deployment, console, loaded.settings.engine.ready_timeout_s)
         if deployment.engines is None or deployment.control is None:
             raise EngineUnavailable(deployment.reason)
@@ -171,3 +171,12 @@ def clock(value: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file as a whole. Raises StoreError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise StoreError(f"{path} can't be written: {error.strerror or error}.") from None

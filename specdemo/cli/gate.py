@@ -12,8 +12,7 @@ from specdemo.bench.gate import GateResult, GateRule, decide, junit
 from specdemo.bench.jsonable import jsonable
 from specdemo.bench.plan import BenchPlan, check_plan
 from specdemo.bench.record import BenchRecord
-from specdemo.cli.bench import write
-from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds
+from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, write
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import calm, print_json, stderr, stdout
 from specdemo.core.prompt import Sampling

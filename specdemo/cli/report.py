@@ -13,8 +13,11 @@ from specdemo.bench.report import csv_tables, html, markdown
 from specdemo.bench.report.blocks import Document
 from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.content import document
+from specdemo.bench.report.sweep_page import sweep_document
+from specdemo.bench.sweep import sweep
 from specdemo.bench.workloads import shipped
-from specdemo.cli.bench import contract, write
+from specdemo.cli.bench import contract
+from specdemo.cli.bench_common import write
 from specdemo.cli.output import stderr
 from specdemo.errors import UsageError
 from specdemo.runs.bench_store import load
@@ -26,7 +29,7 @@ Form = Literal["html", "md", "json", "csv", "samples-csv"]
 
 def report(
     loaded: Loaded,  # noqa: ARG001 - every command gets the settings
-    runs: Annotated[list[Path], typer.Argument(help="A benchmark file, or two to compare.")],
+    runs: Annotated[list[Path], typer.Argument(help="A benchmark file, two to compare, or the folder of a sweep.")],
     form: Annotated[Form | None, typer.Option("--format", help="Found from the name of --out when not given.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output when not given.")] = None,
     language: Annotated[Literal["en", "zh"], typer.Option("--language", help="Language of the report.")] = "en",
@@ -41,6 +44,8 @@ def report(
     if len(runs) > 2:
         raise UsageError("A report takes one benchmark, or two to compare.")
     form = form or _form(out)
+    if len(runs) == 1 and runs[0].is_dir():
+        return _sweep(runs[0], form, out, language)
     records = [load(path) for path in runs]
     if len(records) == 2:
         if form not in ("html", "md"):
@@ -58,6 +63,21 @@ def report(
         record = records[0]
         made = document(record, record.summary(), language=language, validation=checked, workloads=shipped())
         text = _page(made, form)
+    return _put(text, out)
+
+
+def _sweep(folder: Path, form: Form, out: Path | None, language: str) -> int:
+    found = sweep([load(path) for path in sorted(folder.glob("*.jsonl"))])
+    if form == "json":
+        text = strict_json(found, indent=2) + "\n"
+    elif form in ("html", "md"):
+        text = _page(sweep_document(found, language=language), form)
+    else:
+        raise UsageError("A sweep is written as html, md or json.")
+    return _put(text, out)
+
+
+def _put(text: str, out: Path | None) -> int:
     if out is None:
         sys.stdout.write(text)
     else:
