@@ -10,8 +10,10 @@ from specdemo.core.events import CountersRead, Side, SpecCounters
 
 Clock = Callable[[], float]
 Read = Callable[[], Awaitable[SpecCounters | None]]
-FIRST_WAIT_S = 0.5
-"""Longest that a reading may hold up the start or the end of a stream."""
+SHORT_WAIT_S = 0.5
+"""Longest that a reading may hold up the start of a stream."""
+LONG_WAIT_S = 2.0
+"""The same for the last reading, where it is all that is known about acceptance."""
 
 
 class CounterPoll:
@@ -30,12 +32,12 @@ class CounterPoll:
         self._found: deque[CountersRead] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    async def once(self) -> CountersRead | None:
-        """One reading within half a second, None if there is none."""
+    async def once(self, wait_s: float = SHORT_WAIT_S) -> CountersRead | None:
+        """One reading within ``wait_s``, None if there is none."""
         if self._pause is None:
             return None
         try:
-            async with asyncio.timeout(FIRST_WAIT_S):
+            async with asyncio.timeout(wait_s):
                 counters = await self._read()
         except TimeoutError:
             return None

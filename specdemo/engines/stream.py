@@ -23,7 +23,7 @@ from specdemo.core.events import (
     Tokens,
 )
 from specdemo.engines.arrivals import ClumpWatch, LagMonitor
-from specdemo.engines.counters import CounterPoll
+from specdemo.engines.counters import LONG_WAIT_S, SHORT_WAIT_S, CounterPoll
 from specdemo.engines.http_errors import FOREIGN, body_message, count_words, in_band_error, translate
 from specdemo.engines.session import Feed, Reply, Session
 from specdemo.engines.transport import StaleConnection
@@ -102,8 +102,11 @@ class Exchange:
             while self._outcome is None:
                 for event in await self._advance():
                     yield event
-            if isinstance(self._outcome, Finished) and (after := await self.poll.once()) is not None:
-                yield after
+            if isinstance(self._outcome, Finished):
+                known = self.reader.speculation is not None or before is None or before.counters.drafts is None
+                after = await self.poll.once(SHORT_WAIT_S if known else LONG_WAIT_S)
+                if after is not None:
+                    yield after
             if (message := self.lag.message(mark)) is not None:
                 yield Noted(self.side, self._now(), "overloaded", message)
             yield self._outcome
