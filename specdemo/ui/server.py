@@ -66,8 +66,7 @@ def build_app(
         max_file_size="1mb",
     )
     _calm(demo)
-    # Relative addresses: right under any sub-path.
-    head = '<link rel="icon" type="image/svg+xml" href="favicon.ico"><script src="assets/js/language.js"></script>'
+    head = assets.text("html/head.html").strip()  # its addresses are relative: right under any sub-path
     ancestors = SPACES_ANCESTORS if in_space else ("'self'",)
     return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=head)
 
