@@ -15,6 +15,7 @@ from specdemo.bench.schedule import Arm, Kind
 from specdemo.core.events import Event, FailureKind, Side
 from specdemo.core.metrics import SideMeter
 from specdemo.core.outcome import collect
+from specdemo.core.results import Acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,12 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
     numbers = meter.snapshot()
     speculation = outcome.finished.speculation
     lists = (speculation.accepted_per_step, speculation.drafted_per_step) if speculation else (None, None)
+    taken = numbers.acceptance
+    remarks = {note.kind for note in meter.notes()} | {noted.kind for noted in outcome.noted}
+    if taken.source == "engine" and place.level > 1:
+        taken = Acceptance()  # whole-engine counters mix the requests that were in flight together (A12)
+    elif taken.source == "engine" and taken.drafted is not None:
+        remarks.add("acceptance_from_engine_counters")
     arrivals = [chunk.at for chunk in outcome.chunks if chunk.ids]
     always = speculation is not None and numbers.steps is not None and speculation.steps == numbers.steps - 1
     single, burst = _step_gaps([(chunk.at, len(chunk.ids)) for chunk in outcome.chunks if chunk.ids], always=always)
@@ -152,18 +159,18 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
         decode_s=span if per_second else None,
         decode_tokens=round(per_second * span) if per_second and span else None,
         steps=numbers.steps,
-        drafting_steps=speculation.steps if speculation else None,
-        drafted=speculation.drafted if speculation else None,
-        accepted=speculation.accepted if speculation else None,
+        drafting_steps=taken.drafting_steps,
+        drafted=taken.drafted,
+        accepted=taken.accepted,
         rejected_steps=_rejected(*lists),
-        histogram=numbers.acceptance.histogram,
+        histogram=taken.histogram,
         gap_s=_median([b - a for a, b in pairwise(arrivals)]),
         gap_drafted_s=_median(burst),
         gap_undrafted_s=_median(single),
         token_ids=outcome.ids,
         finish_reason=outcome.finish_reason,
         prompt_ids=outcome.finished.prompt_token_ids,
-        notes=tuple(sorted({note.kind for note in meter.notes()} | {noted.kind for noted in outcome.noted})),
+        notes=tuple(sorted(remarks)),
     )
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specdemo.bench.sample import Place, Sample, latest, measure
-from specdemo.core.events import Event, Failed, Finished, RequestSpeculation, Side, Started, Tokens, Usage
+from specdemo.core.events import (
+    CountersRead,
+    Event,
+    Failed,
+    Finished,
+    RequestSpeculation,
+    Side,
+    SpecCounters,
+    Started,
+    Tokens,
+    Usage,
+)
 
 TRACES = Path(__file__).parents[2] / "traces"
 PLACE = Place("k", "q", 0, "B", "measure", 1, "w", "p")
@@ -91,6 +103,22 @@ def test_bursts_are_counted_by_tokens(tmp_path: Path) -> None:
     found = measure(PLACE, side, [*events, Finished(side, 0.3, "length", None, Usage(3, 20))], intended_at=0.0)
     assert found.decode_tokens == 16
     assert found.seconds_per_token == pytest.approx(0.2 / 16)
+
+
+@pytest.mark.parametrize("level, drafted", [(1, 30), (4, None)])
+def test_counters_stand_in_only_for_a_request_that_was_alone(level: int, drafted: int | None) -> None:
+    """Without numbers of its own a request takes the engine's counters, marked, and never under load (A12)."""
+    side = Side.SPECULATIVE
+    before, after = (
+        SpecCounters(drafts=d, draft_tokens=3 * d, accepted_tokens=2 * d, generation_tokens=g)
+        for d, g in ((5.0, 0.0), (15.0, 31.0))
+    )
+    events: list[Event] = [Started(side, 0.0), CountersRead(side, 0.0, before)]
+    events += [Tokens(side, 0.1 * (i + 1), (1,) if i == 0 else (1, 2, 3), "x") for i in range(11)]
+    events += [Finished(side, 1.1, "length", None, Usage(3, 31)), CountersRead(side, 1.2, after)]
+    found = measure(replace(PLACE, level=level), side, events, intended_at=0.0)
+    assert found.drafted == drafted
+    assert ("acceptance_from_engine_counters" in found.notes) is (level == 1)
 
 
 def test_waiting_for_the_intended_start_counts() -> None:
