@@ -66,10 +66,12 @@ def main() -> None:
             ours.append(halves["own"])
             theirs.append(halves["peer"])
             lines.append(
-                f"  round {turn + 1}: specdemo {halves['own']:,.0f}, vLLM's client {halves['peer']:,.0f} chunks per CPU second: {ratios[-1]:.2f}x"
+                f"  round {turn + 1}: specdemo {halves['own']:,.0f}, vLLM's client {halves['peer']:,.0f} chunks per CPU "
+                f"second: {ratios[-1]:.2f}x"
             )
     lines.append(
-        f"  median: specdemo {median(ours):,.0f}, vLLM's client {median(theirs):,.0f}: {median(ratios):.2f}x (target at least 1.5x)"
+        f"  median: specdemo {median(ours):,.0f}, vLLM's client {median(theirs):,.0f}: {median(ratios):.2f}x "
+        "(target at least 1.5x)"
     )
     report("client_capacity", lines, write=options.write)
 

@@ -1,6 +1,6 @@
-"""Decode tokens/s seen by specdemo over those seen by vLLM's own bench client: same prompts, same engine. Target 0.99 to 1.01.
+"""Decode tokens/s seen by specdemo over those seen by vLLM's own bench client, on one engine. Target 0.99 to 1.01.
 
-    python benchmarks/client_fidelity.py http://127.0.0.1:8101 [http://127.0.0.1:8102 …] [--tokens 128] [--quads 2] [--write]
+    python benchmarks/client_fidelity.py http://127.0.0.1:8101 [URL …] [--tokens 128] [--quads 2] [--write]
 
 For each engine and prompt the clients take turns (ours, theirs, theirs, ours), one request at a time. Both
 compute decode tokens/s = (tokens - 1) / (last token chunk - first token chunk). The engines should be idle otherwise.
@@ -114,9 +114,8 @@ async def main() -> None:
     parser.add_argument("--quads", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    lines = [
-        f"Fidelity: {len(PROMPTS)} prompts, {options.tokens} tokens, {options.quads} quads ours-theirs-theirs-ours ({machine()})"
-    ]
+    order = "quads of ours, theirs, theirs, ours"
+    lines = [f"Fidelity: {len(PROMPTS)} prompts, {options.tokens} tokens, {options.quads} {order} ({machine()})"]
     for url in options.urls:
         lines += await compare(url, options.tokens, options.quads)
     report("client_fidelity", lines, write=options.write)

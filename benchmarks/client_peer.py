@@ -2,9 +2,9 @@
 
     python benchmarks/client_peer.py feed URL STREAMS CHUNKS      → {"cpu_s", "chunks"}
     python benchmarks/client_peer.py stamps URL STREAMS CHUNKS    → {"errors_ms": […]}
-    python benchmarks/client_peer.py ask URL MODEL                one prompt a line on stdin → {"tokens", "ttft_s", "e2el_s"}
+    python benchmarks/client_peer.py ask URL MODEL    prompts on stdin, a line each → {"tokens", "ttft_s", "e2el_s"}
 
-It calls ``vllm.benchmarks.lib.endpoint_request_func.async_request_openai_completions``, which ``vllm bench serve`` uses.
+It calls ``async_request_openai_completions`` of ``vllm.benchmarks``, the function that ``vllm bench serve`` uses.
 """
 
 from __future__ import annotations
