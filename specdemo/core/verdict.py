@@ -88,7 +88,7 @@ def _refused(pair: _Pair, checks: Sequence[Check]) -> Verdict | None:
     at = _shared(pair.standard, pair.speculative)
     for check in checks:
         if check.level == "block":
-            return _not_comparable(f"Not comparable: {check.detail}", compared=at)
+            return _not_comparable(f"Not comparable: {check.detail}", compared=at, position=_parting(pair, at))
     if not pair.prompt.greedy:
         reason = (
             f"At temperature {pair.prompt.sampling.temperature:g} both engines draw at random, so equal tokens are not "
@@ -97,8 +97,14 @@ def _refused(pair: _Pair, checks: Sequence[Check]) -> Verdict | None:
         return _not_comparable(reason)
     different = _different_prompts(pair)
     if different is not None:
-        return _not_comparable(different, compared=at)
+        return _not_comparable(different, compared=at, position=_parting(pair, at))
     return _unfinished(pair)
+
+
+def _parting(pair: _Pair, at: int) -> int | None:
+    """Where two greedy outputs part, if they do: a fact that stands even where no claim is made of it."""
+    shorter = min(len(pair.standard.ids or ()), len(pair.speculative.ids or ()))
+    return at if pair.prompt.greedy and at < shorter else None
 
 
 def _not_comparable(reason: str, *, compared: int = 0, level: Level = "ids", position: int | None = None) -> Verdict:

@@ -14,7 +14,7 @@ from specdemo.errors import EngineRejected
 from specdemo.runs.log import RunLog
 from specdemo.runs.ports import ScoredToken
 from specdemo.runs.race import Surroundings, run
-from tests.fakes.engines import FakeEngine, pair
+from tests.fakes.engines import FakeEngine, facts, pair
 
 STD, SPEC = SIDES
 PLAN = RunPlan(chat("hello"), warmup=False)
@@ -101,3 +101,15 @@ async def test_failed_recheck(scores: object) -> None:
     assert record.probe is not None
     assert record.probe.error
     assert record.probe.recheck_top_share is None
+
+
+async def test_other_model_has_a_position_and_no_probe() -> None:
+    """Engines that serve different models are not comparable; where their outputs part is told, and nothing is probed."""
+    engines = pair()
+    engines[STD].known = facts(STD, root="a/one")
+    engines[SPEC].known = facts(SPEC, root="b/two")
+    engines[SPEC].bursts = ((10,), (99, 98))
+    record = await go(PLAN, engines)
+    verdict = assess(record).verdict
+
+    assert (verdict.cls, verdict.position, verdict.compared, record.probe) == ("not_comparable", 1, 1, None)
