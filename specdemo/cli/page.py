@@ -9,6 +9,7 @@ from specdemo.compose import folders, keep_announced, open_deployment
 from specdemo.runs.registry import Bounds, Registry
 from specdemo.settings import Settings, hosted
 from specdemo.ui import assets
+from specdemo.ui.feed import Feeds
 from specdemo.ui.recordings import load as load_recordings
 from specdemo.ui.server import build_app, listen
 from specdemo.ui.server import serve as serve_app
@@ -36,6 +37,7 @@ async def serve_page(settings: Settings) -> int:
             public=settings.server.public,
             max_tokens=settings.limits.max_tokens,
             kept_s=settings.limits.kept_s,
+            feeds=Feeds(settings.limits.kept_runs),  # a feed holds a run's frames: as many as there are runs
         )
         app = build_app(
             services,

@@ -34,7 +34,7 @@ class Bounds:
     prompt_chars: int | None = None
     races_at_once: int = 1
     waiting_runs: int = 32
-    kept_runs: int = 200
+    kept_runs: int = 64
     kept_s: float = 3600.0
     kept_size: int = 64_000_000
 

@@ -122,7 +122,7 @@ class Limits(_Group):
         description="Races that may share the engines; above 1 their texts may differ from batching alone.",
     )
     waiting_runs: int = Field(default=32, gt=0, description="Runs that may wait for the engines; more are refused.")
-    kept_runs: int = Field(default=200, gt=0, description="Finished runs kept in memory.")
+    kept_runs: int = Field(default=64, gt=0, description="Finished runs kept in memory.")
     kept_s: float = Field(default=3600.0, gt=0, description="How long a finished run is kept in memory (s).")
     first_token_s: float = Field(default=600.0, gt=0, description="Longest wait for an engine's first token (s).")
     stall_s: float = Field(default=60.0, gt=0, description="Longest silence of an engine after its first token (s).")
