@@ -58,6 +58,7 @@ engines/                    everything that knows vLLM
   attached.py               two engines that somebody else runs
   probe.py                  does it live, which models; the warm-up
   safety.py                 which requests would harm an engine
+  busy.py                   how busy other programs keep the cores
   url.py                    base URLs as people write them
   limits.py                 how long to wait, how much to accept
   session.py                HTTP to one engine: key, certificate, limits, masking
@@ -103,6 +104,7 @@ bench/                      benchmarks and sampling validation: pure but for rea
   acceptance.py             over many requests, and the speedup it predicts
   identity.py               classes, controls, and the bound of the sample
   summary.py                samples → results
+  sweep.py                  draft lengths and methods side by side
   gate.py                   yes or no for CI
   jsonable.py               results → strict JSON
 bench/sampling/             do both engines draw from the same distribution?
@@ -121,6 +123,8 @@ bench/report/               a benchmark as a document
   charts.py                 drawings as SVG text
   evidence.py               identity, sampling, claims, method, limits
   content.py                a record → the document, verdict first
+  compare.py                two benchmarks side by side
+  sweep_page.py             a sweep as a document
   html.py                   as one HTML file
   markdown.py               as Markdown
   csv_tables.py             as CSV
@@ -141,6 +145,7 @@ runs/                       use cases over Protocols
   bench_store.py            benchmarks on disk, flushed as they happen
   benchmark.py              a plan against two engines
   validate.py               draw from both, score, judge
+  validation_store.py       validations on disk
 doctor/                     what was found, what is not right, the mend
   probes.py                 looks at the outside world
   checks.py                 what they saw → findings
@@ -176,6 +181,13 @@ cli/                        the commands
   watch.py                  a run as it happens
   table.py                  numbers and verdict as text
   serve.py                  specdemo serve
+  bench_common.py           what bench, validate and gate share
+  document.py               a report in the terminal
+  bench.py                  specdemo bench
+  sweep.py                  specdemo bench --sweep-k
+  validate.py               specdemo validate
+  gate.py                   specdemo gate
+  report.py                 specdemo report
   page.py                   the page with its engines
   doctor.py                 specdemo doctor
   config.py                 specdemo config

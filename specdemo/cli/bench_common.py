@@ -22,10 +22,10 @@ from specdemo.bench.workloads import choose
 from specdemo.cli.output import calm, stderr
 from specdemo.cli.progress import wait_until_ready
 from specdemo.compose import Deployment, folders, open_deployment
+from specdemo.engines.busy import busy_share
 from specdemo.errors import EngineUnavailable, PromptError, StoreError, UsageError
 from specdemo.runs.bench_store import BenchFile, load
 from specdemo.runs.benchmark import BenchAround, Benchmark, Progress
-from specdemo.runs.others_load import busy_share
 from specdemo.settings import Loaded
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")

@@ -5,49 +5,29 @@ Everything that came from outside (prompts, model text, engine messages) is esca
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
+from string import Template
 
 from specdemo.bench.report.blocks import Block, Cell, Code, Document, Figure, Items, Section, SignOff, Table, Text
+from specdemo.bench.report.words import FOLDER
 
-STYLE = """
-:root{color-scheme:light}
-body{font:15px/1.55 system-ui,"Noto Sans CJK SC","Microsoft YaHei",sans-serif;color:#1c2430;background:#fff;
-max-width:960px;margin:0 auto;padding:24px 20px 60px}
-h1{font-size:24px;line-height:1.25;margin:8px 0 20px}
-h2{font-size:17px;margin:34px 0 10px;padding-top:10px;border-top:1px solid #d5dbe3}
-p{margin:8px 0}
-.lead{font-size:20px;line-height:1.4;font-weight:600}
-.good{color:#0b6e4f}.bad{color:#b3261e}.warn{color:#8a5300}.faint{color:#5b6675}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;margin:10px 0;font-size:13.5px;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid #e6eaef;vertical-align:top}
-th{font-weight:600;color:#5b6675}
-td.n{text-align:right;white-space:nowrap}th.n{text-align:right}
-figure{margin:12px 0}figure svg{width:100%;height:auto;max-width:760px}
-figcaption{color:#5b6675;font-size:13px}
-pre{background:#f4f6f9;padding:10px 12px;white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px;border-radius:6px}
-li{margin:3px 0;overflow-wrap:anywhere}
-.sign{display:grid;grid-template-columns:1fr 1fr;gap:34px 28px;margin-top:30px}
-.sign div{border-top:1px solid #1c2430;padding-top:4px;color:#5b6675;font-size:13px}
-footer{margin-top:44px;color:#5b6675;font-size:12px}
-@media print{body{padding:0;max-width:none;font-size:11pt}section,figure,tr{break-inside:avoid}h2{break-after:avoid}
-.scroll{overflow:visible}}
-"""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+@cache
+def _template() -> Template:
+    """The page with its styles in it."""
+    style = (FOLDER / "report.css").read_text(encoding="utf-8").strip()
+    return Template(Template((FOLDER / "page.html").read_text(encoding="utf-8")).safe_substitute(style=style))
 
 
 def render(document: Document) -> str:
     """The whole file."""
-    language = "zh-CN" if document.language == "zh" else "en"
-    head = (
-        f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(document.title)}</title><style>{STYLE}</style></head><body><main>"
+    return _template().substitute(
+        language="zh-CN" if document.language == "zh" else "en",
+        title=escape(document.title),
+        body="\n".join(_section(section) for section in document.sections),
+        footer=escape(document.footer),
     )
-    body = "\n".join(_section(section) for section in document.sections)
-    footer = f"</main><footer>{escape(document.footer)}</footer></body></html>\n"
-    return f"{head}<h1>{escape(document.title)}</h1>\n{body}\n{footer}"
 
 
 def _section(section: Section) -> str:

@@ -1,4 +1,4 @@
-"""A simulation that shows how often the 95 % intervals hold the truth; fast here, long by SPECDEMO_COVERAGE_RUNS."""
+"""A simulation that shows how often the 95 % intervals hold the truth; fast here, long by INTERVAL_COVERAGE_RUNS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from specdemo.bench.statistics import geometric_mean, ratio_of_totals, speed_verdict
 
-RUNS = int(os.environ.get("SPECDEMO_COVERAGE_RUNS", "400"))
+RUNS = int(os.environ.get("INTERVAL_COVERAGE_RUNS", "400"))
 
 
 def quads(
