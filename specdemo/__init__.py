@@ -90,6 +90,7 @@ engines/embedded/           the small model that comes with it
 engines/plugin/             loaded by vLLM itself
   specdemo_cpu_repair.py    sampling with speculation on the CPU, repaired
 bench/                      benchmarks and sampling validation: pure but for reading files
+  assets.py                 where shipped prompts and texts are
   workloads.py              the shipped workloads
   dataset_rows.py           one row of an uploaded file → a prompt, or why not
   datasets.py               a user's file → prompts, every refused line told

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
+
+from specdemo.bench import assets
 
 LANGUAGES = ("en", "zh")
-FOLDER = Path(__file__).resolve().parents[3] / "assets" / "report"
+FOLDER = assets.folder("report")
 
 
 @cache
