@@ -52,12 +52,13 @@ IMPURE_MODULES = {
     "tempfile",
 }
 
-# Part → third-party packages that it may import. "runs" and "wire" read outside data, hence pydantic.
+# Part → third-party packages that it may import. "runs" and "wire" read outside data, hence pydantic; "runs" also looks at
+# the load of other programs while it measures, hence psutil.
 THIRD_PARTY: dict[str, set[str]] = {
     "errors": set(),
     "core": set(),
     "bench": {"pydantic", "numpy"},
-    "runs": {"pydantic", "pydantic_core"},
+    "runs": {"pydantic", "pydantic_core", "psutil"},
     "wire": {"pydantic", "pydantic_core", "orjson"},
     "engines": {"httpx", "orjson", "tokenizers", "psutil", "filelock", "platformdirs", "pydantic"},
     "plugin": {"torch", "vllm"},
