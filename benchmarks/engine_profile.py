@@ -36,7 +36,7 @@ from specdemo.core.events import SIDES, Side
 from specdemo.engines import environment as engine_environment
 from specdemo.engines.cores import same_cores, split_cores, usable_cores
 from specdemo.engines.models import resolve_model
-from specdemo.engines.profiles import Tuning, build
+from specdemo.engines.profiles import Tuning, build, default_speculation
 from specdemo.engines.speculation import parse_speculation
 from specdemo.engines.supervisor import Supervisor, vllm_launcher
 
@@ -110,7 +110,7 @@ async def measure(choice: Choice, python: Path, version: str | None, model: str,
         "cpu",
         model=model,
         served_name="bench",
-        speculation=parse_speculation("ngram", k=choice.k),
+        speculation=parse_speculation("ngram", k=choice.k) if choice.k else default_speculation("cpu", model),
         tuning=choice.tuning,
     )
     extra = choice.environment

@@ -135,7 +135,8 @@ def test_production_is_the_articles() -> None:
     assert llama is not None
     assert (llama.draft_model, llama.k) == ("meta-llama/Llama-3.2-1B-Instruct", 5)
     assert default_speculation("production", "owner/model") == NGRAM
-    assert default_speculation("cpu", "owner/model") == NGRAM
+    assert default_speculation("cpu", "owner/model") == parse_speculation("ngram", k=8)
+    assert default_speculation("gpu_each", "owner/model") == NGRAM
 
 
 def test_the_users_own_prefill_choice_stays() -> None:
