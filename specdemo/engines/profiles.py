@@ -116,7 +116,7 @@ def choose(device: Device, gpus: Sequence[Gpu]) -> str:
 def default_speculation(profile: str, model: str) -> Speculation | None:
     """What a profile speculates with when nobody chose: the article's draft for its own large models, else n-gram.
 
-    On the CPU with k=8 and not 4: on its own core, longer drafts gain more there (benchmarks/results/engine_profile.txt).
+    On the CPU with k=8, not 4: longer drafts gain more there (benchmarks/results/engine_profile.txt).
     """
     if profile == "production":
         for pair in PRODUCTION_PAIRS.values():
