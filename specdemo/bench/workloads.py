@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from specdemo.bench import assets
 from specdemo.bench.prompts import BenchPrompt
 from specdemo.core.prompt import Message
 from specdemo.errors import UsageError
 
-_PLACES = (Path(__file__).resolve().parents[2], Path(__file__).resolve().parents[1])  # a checkout, an installed wheel
-PROMPTS = next((found for place in _PLACES if (found := place / "assets" / "prompts").is_dir()), _PLACES[0])
+PROMPTS = assets.folder("prompts")
 
 
 @dataclass(frozen=True, slots=True)
