@@ -78,6 +78,7 @@ engines/wire/               decoders without I/O
   sse.py                    bytes in any cut → server-sent events
   fields.py                 JSON from strangers, read without trust
   logprobs.py               log-probabilities of chat and plain answers
+  ordinary.py               the usual chunk, decoded in one strict step
   completions.py            payloads → events
   exposition.py             the text of /metrics → counters
 engines/embedded/           the small model that comes with it
