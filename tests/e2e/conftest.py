@@ -19,7 +19,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync",
 ]  # fmt: skip
-PATIENCE = 20_000
+PATIENCE = 60_000
 LEAVING = ("AbortError", "errored out")
 """What Gradio's own client writes into the console when its page goes away in the middle of an event."""
 VERDICT = re.compile("identical|near_tie|different|not_comparable|not_tested")

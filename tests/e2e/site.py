@@ -52,7 +52,7 @@ class Site:
         self._thread.join(20)
         assert not self._thread.is_alive(), "the page did not stop"
 
-    def call(self, work: Coroutine[Any, Any, Any], timeout: float = 20) -> Any:
+    def call(self, work: Coroutine[Any, Any, Any], timeout: float = 60) -> Any:
         """Run a coroutine in the page's loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
@@ -80,7 +80,7 @@ class Site:
         """Wait until both engines generate."""
 
         async def busy() -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while any(engine.idle.is_set() for engine in self.engines.values()):
                     await asyncio.sleep(0.01)
 

@@ -127,7 +127,7 @@ def test_watching_a_run_costs_the_engines_nothing(site: Site, visit: Visit) -> N
     site.use(SLOW, SLOW_SPECULATIVE)
     starter = visit(site.url).open()
     run_id = starter.run()
-    site.wait_busy()
+    expect(starter.output("speculative")).not_to_be_empty()  # the warm-up is over
     before = len(asked(site))
     watcher = visit(site.url).open(f"?run={run_id}")
     expect(watcher.output("speculative")).not_to_be_empty()
