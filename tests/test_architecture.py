@@ -59,7 +59,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "core": set(),
     "bench": {"pydantic", "numpy"},
     "runs": {"pydantic", "pydantic_core", "psutil"},
-    "wire": {"pydantic", "pydantic_core", "orjson"},
+    "wire": {"pydantic", "pydantic_core", "orjson", "msgspec"},
     "engines": {"httpx", "orjson", "tokenizers", "psutil", "filelock", "platformdirs", "pydantic"},
     "plugin": {"torch", "vllm"},
     "settings": {"pydantic", "pydantic_settings", "dotenv"},
