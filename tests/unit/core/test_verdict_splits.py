@@ -12,7 +12,7 @@ from specdemo.core.outcome import collect
 from specdemo.core.prompt import Prompt
 from specdemo.core.results import Acceptance, Verdict
 from specdemo.core.run import Probe
-from specdemo.core.tolerance import tolerance
+from specdemo.core.tolerance import Tolerance, tolerance
 from specdemo.core.verdict import judge
 from tests.unit.core.streams import A, B, ids_stream, stream
 
@@ -58,6 +58,38 @@ def test_gap_decides(gap: float, cls: str, words: str) -> None:
     found = verdict(*SPLIT, probe=probe(3, (50, -0.5), (51, -0.5 - gap)))
     assert (found.cls, found.gap_nats) == (cls, pytest.approx(gap))
     assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    ("other", "cls", "words"),
+    [
+        ((51, -1.25), "near_tie", "within the tolerance"),
+        ((51, -1.5), "different", "Suspicious"),
+        ((51, -0.5), "near_tie", "itself prefers the other"),
+        ((51, -1.0), "near_tie", "Near tie: the two are 0 nats apart"),
+    ],
+)
+def test_gaps_exactly_at_a_limit(other: tuple[int, float], cls: str, words: str) -> None:
+    """A gap equal to the tolerance is within it, one of twice the tolerance is suspicious, and 0 is no flip."""
+    found = judge(
+        collect(SPLIT[0], A), collect(SPLIT[1], B), Prompt(text="x"), limit=Tolerance(0.25, "a test"),
+        probe=probe(3, (50, -1.0), other),
+    )  # fmt: skip
+    assert found.cls == cls
+    assert words in found.reason
+
+
+def test_a_single_candidate_bounds_nothing() -> None:
+    """One listed candidate does not tell how far an unlisted token is."""
+    assert "gap is unknown" in verdict(*SPLIT, probe=probe(3, (50, -0.1))).reason
+
+
+def test_the_smaller_of_two_bounds_counts() -> None:
+    """Two lists without the speculative token: the weaker bound is the one that is certain."""
+    tops = (TopToken(50, "a", -0.1), TopToken(98, "b", -1.1))
+    streamed = Tokens(A, 0.4, (50,), "a", logprobs=(TokenLogprob(50, "a", -0.1, tops),))
+    left = (*SPLIT[0][:4], streamed, *SPLIT[0][5:])
+    assert "at least 1 nats lower" in verdict(left, SPLIT[1], probe=probe(3, (50, -0.1), (99, -4.1))).reason
 
 
 def test_smaller_gap_of_both_paths_counts() -> None:
