@@ -103,8 +103,8 @@ def _likeness(asked: str, choice: str) -> float:
 
 def markdown() -> str:
     """README's table of settings."""
-    lines = ["| setting | variable | default | meaning |", "|---|---|---|---|"]
+    lines = ["| variable | setting | default | meaning |", "|---|---|---|---|"]
     for entry in described():
         default = f"`{entry.default}`" if entry.default else "–"
-        lines.append(f"| `{entry.name}` | `{entry.variable}` | {default} | {entry.description} |")
+        lines.append(f"| `{entry.variable}` | `{entry.name}` | {default} | {entry.description} |")
     return "\n".join(lines) + "\n"
