@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,14 +53,13 @@ class Feed:
         self.at = 0.0
         self.ended = False
 
-    async def read(self, deadline: float) -> list[bytes] | None:
-        """The next pieces, None at the end. Raises TimeoutError at ``deadline`` (loop time)."""
-        if self._body is not None:
-            data = await self._body.read(deadline)
-            self.at = self._body.at
-        else:
-            data = await self._next(deadline)
-            self.at = self._clock()
+    def next(self, deadline: float) -> Coroutine[Any, Any, bytes | None]:
+        """The next bytes as received, for ``plain``. Raises TimeoutError at ``deadline`` (loop time)."""
+        return self._next(deadline) if self._body is None else self._body.read(deadline)
+
+    def plain(self, data: bytes | None) -> list[bytes] | None:
+        """What ``next`` gave, counted and decompressed; None at the end."""
+        self.at = self._clock() if self._body is None else self._body.at
         if data is None:
             self.ended = True
             return None
@@ -155,7 +154,7 @@ class Session:
         feed = Feed(response, self.clock, limit)
         deadline = asyncio.get_running_loop().time() + wait
         pieces: list[bytes] = []
-        while (found := await feed.read(deadline)) is not None:
+        while (found := feed.plain(await feed.next(deadline))) is not None:
             pieces += found
         return b"".join(pieces)
 

@@ -193,7 +193,7 @@ class Exchange:
         """One piece of the stream as it came from the network."""
         reader = self.reader
         try:
-            pieces = await feed.read(self._deadline())
+            pieces = feed.plain(await feed.next(self._deadline()))
         except TimeoutError:
             if not reader.finished:
                 raise self._too_slow() from None
@@ -218,8 +218,7 @@ class Exchange:
                 token = self._event(event, at)
                 if token is not None:
                     out.append(token)
-                    if token.ids or token.text or token.reasoning:
-                        carrying += 1
+                    carrying += bool(token.ids or token.text or token.reasoning)
                 elif reader.done or reader.error is not None:
                     break
         if carrying:
@@ -237,7 +236,7 @@ class Exchange:
         """Take the end of the reply so that the connection can be kept; usually it is here already."""
         with contextlib.suppress(TimeoutError, EngineError, *FOREIGN):
             deadline = asyncio.get_running_loop().time() + _DRAIN_S
-            while await feed.read(deadline) is not None:
+            while feed.plain(await feed.next(deadline)) is not None:
                 pass
 
     def _say_remarks(self, out: list[Event]) -> None:
@@ -328,9 +327,11 @@ class Exchange:
         until = self._started + limits.total_s
         if self._token_at is None:
             return min(until, self._started + limits.first_token_s)
-        # Comments keep the line alive: then the engine may take as long as for a first token.
-        patience = self._token_at + max(limits.first_token_s, limits.stall_s)
-        return min(until, self._bytes_at + limits.stall_s, patience)
+        if self._token_at != self._bytes_at:
+            # Comments keep the line alive: then the engine may take as long as for a first token.
+            until = min(until, self._token_at + max(limits.first_token_s, limits.stall_s))
+        silence = self._bytes_at + limits.stall_s
+        return min(until, silence)
 
     def _too_slow(self) -> EngineStalled:
         limits = self.session.limits

@@ -156,15 +156,18 @@ class Body(httpx.AsyncByteStream):
 
     async def read(self, deadline: float | None = None) -> bytes | None:
         """The next body bytes, None at the end. Raises TimeoutError, or httpx.RemoteProtocolError if cut."""
-        while self._link is not None:
+        while (link := self._link) is not None:
+            piece: tuple[float, bytes] | None
             if self._first is not None:
-                piece: tuple[float, bytes] | None = self._first
-                self._first = None
+                piece, self._first = self._first, None
             elif self._frame.done:
                 self._release()
                 return None
-            else:
-                piece = self._link.take() or await self._link.read(deadline)
+            elif (piece := link.take()) is None and not link.ended:
+                await link.arrival(deadline)  # here and not in ``link.read``: one task switch a chunk is enough
+                piece = link.take()
+            if piece is None:
+                piece = await link.read(deadline)
             if piece is None:
                 if not self._frame.ended():
                     raise httpx.RemoteProtocolError("the connection was closed in the middle of the reply")

@@ -13,6 +13,7 @@ from typing import Any, cast
 from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
+from specdemo.engines.wire.ordinary import ordinary
 
 DONE = b"[DONE]"
 Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
@@ -84,6 +85,9 @@ class CompletionReader:
 
     def feed(self, data: bytes, at: float) -> Tokens | None:
         """One ``data`` of the stream, arrived ``at``. Raises EngineProtocolError if it is no JSON."""
+        if not self.finished and (found := ordinary(data)) is not None:
+            ids, text, reasoning, numbered = found
+            return self._tokens(at, ids, text, reasoning, numbered, None, None)
         if data[:6] == DONE and data.strip() == DONE:
             self.done = True
             return None
@@ -159,17 +163,30 @@ class CompletionReader:
             return None
         if (reason := choice.get("finish_reason")) is not None:
             self._finish(reason, choice.get("stop_reason"))
+        entries = None
+        if (worth := choice.get("logprobs")) is not None:
+            entries = self._entries(worth, ids)
+        return self._tokens(at, ids, text, reasoning, raw is not None, entries, total)
+
+    def _tokens(
+        self,
+        at: float,
+        ids: tuple[int, ...],
+        text: str,
+        reasoning: str,
+        numbered: bool,
+        entries: tuple[TokenLogprob, ...] | None,
+        total: int | None,
+    ) -> Tokens:
+        """Count what arrived; ``numbered``: the chunk named ids, be it none."""
         self.last_at = at
         if ids:
             self.token_count += len(ids)
             self.had_ids = True
         if text or reasoning:
             self.had_text = True
-            if not ids and raw is None:
+            if not ids and not numbered:
                 self.unnumbered += 1
-        entries = None
-        if (worth := choice.get("logprobs")) is not None:
-            entries = self._entries(worth, ids)
         pieces: tuple[str, ...] | None
         if len(ids) == 1 and not reasoning and self._split is None:
             pieces = (text,)

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdemo.core.events import Side, Tokens
+from specdemo.engines.wire import fields
 from specdemo.engines.wire.completions import CompletionReader
 from specdemo.engines.wire.http1 import Chunked
+from specdemo.engines.wire.ordinary import ordinary
 from specdemo.engines.wire.sse import SseDecoder
 from specdemo.errors import EngineProtocolError
 
@@ -74,3 +76,38 @@ def test_any_bytes_are_read_or_refused(data: bytes, cuts: list[int]) -> None:
     read(b"data: " + data + b"\n\n", cuts)
     with contextlib.suppress(EngineProtocolError):
         Chunked().decode(data)
+
+
+def state(reader: CompletionReader) -> tuple[object, ...]:
+    """All that a reader knows."""
+    names = [name for name in CompletionReader.__slots__ if not name.startswith("_")]
+    return tuple(getattr(reader, name) for name in names)
+
+
+@given(st.lists(PAYLOAD, max_size=4))
+def test_the_quick_way_and_the_tolerant_way_agree(payloads: list[Any]) -> None:
+    """Ordinary chunks are decoded in one strict step; the result is that of the tolerant reader."""
+    quick, tolerant = CompletionReader(Side.STANDARD), CompletionReader(Side.STANDARD)
+    for payload in payloads:
+        data = json.dumps(payload).encode()
+        assert quick.feed(data, 1.0) == tolerant.take(fields.parse(data), 1.0)
+    assert state(quick) == state(tolerant)
+
+
+@given(
+    st.sampled_from(["delta", "text"]),
+    TEXT | st.none(),
+    TEXT | st.none(),
+    st.lists(st.integers(0, 2**53), max_size=5) | st.none(),
+)
+def test_ordinary_chunks(kind: str, text: str | None, reasoning: str | None, ids: list[int] | None) -> None:
+    """What servers send all the time takes the quick way, with the same result."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": None, "logprobs": None, "stop_reason": None}
+    choice |= {"delta": {"content": text, "reasoning": reasoning}} if kind == "delta" else {"text": text}
+    data = json.dumps(
+        {"id": "x", "choices": [choice if ids is None else {**choice, "token_ids": ids}], "usage": None}
+    ).encode()
+    assert ordinary(data) is not None
+    quick, tolerant = CompletionReader(Side.STANDARD), CompletionReader(Side.STANDARD)
+    assert quick.feed(data, 1.0) == tolerant.take(fields.parse(data), 1.0)
+    assert state(quick) == state(tolerant)

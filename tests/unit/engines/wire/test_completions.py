@@ -241,8 +241,21 @@ def test_pieces_only_where_they_are_certain() -> None:
     def halves(ids: tuple[int, ...], text: str) -> tuple[str, ...] | None:
         return ("d", "d") if text == "dd" and len(ids) == 2 else None
 
-    _, split = feed(chat("dd", [4, 4]), chat("ee", [5, 5]), split=halves)
-    assert [token.pieces for token in split] == [("d", "d"), None]
+    _, split = feed(chat("dd", [4, 4]), chat("ee", [5, 5]), chat("f", [6]), split=halves)
+    assert [token.pieces for token in split] == [("d", "d"), None, ("f",)]
+
+
+@pytest.mark.parametrize("ids", ["[1.0]", "[true]", "[99999999999999999999]", '["1"]', "[null]", "{}", "[[1]]"])
+def test_ids_that_are_none(ids: str) -> None:
+    """Ids must be whole numbers as such; what is not is remarked, and the text stays."""
+    reader, found = feed('{"choices": [{"index": 0, "text": "a", "token_ids": IDS}]}'.replace("IDS", ids))
+    assert ([(token.ids, token.text) for token in found], len(reader.remarks)) == ([((), "a")], ids != "{}")
+
+
+def test_reasoning_of_a_plain_completion() -> None:
+    """Some servers put it beside the text."""
+    _, found = feed({"choices": [{"index": 0, "text": "a", "reasoning": "r", "token_ids": [1]}]})
+    assert [(token.text, token.reasoning) for token in found] == [("a", "r")]
 
 
 def test_whole_bodies() -> None:
