@@ -228,7 +228,7 @@ def test_every_setting_is_described() -> None:
     assert len(entries) == len({entry.variable for entry in entries})
     for entry in entries:
         assert entry.description.endswith("."), entry.name
-        assert f"| `{entry.name}` | `{entry.variable}` |" in table
+        assert f"| `{entry.variable}` | `{entry.name}` |" in table
 
 
 def test_every_variable_works(tmp_path: Path) -> None:
