@@ -146,7 +146,10 @@ class Benchmark:
         self._going.set()
 
     async def run(self) -> Ending:
-        """Everything that is still to do. Engine failures end the session; they are not raised."""
+        """Everything that is still to do. Engine failures end the session; they are not raised.
+
+        Cancelling closes the streams in flight and writes an ending too.
+        """
         around = self._around
         self._zero = around.clock()
         self._sender = Sender(
@@ -161,6 +164,9 @@ class Benchmark:
                 self._report("probing")
                 for split in await probe_splits(self._plan, self._samples, self._arms["A"], self._known_splits):
                     self._file.append(split)
+        except asyncio.CancelledError:
+            self._file.append(Ending(self._number, "stopped", "Cancelled.", self._waits, self._now()))
+            raise
         except EngineLost as lost:
             state, reason = (
                 "engine_lost",

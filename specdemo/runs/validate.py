@@ -23,6 +23,7 @@ from specdemo.bench.sampling.tree import TreeTest, tree_test
 from specdemo.bench.sampling.verdict import judge, judge_tree
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import Failed, Finished, RequestSpeculation, Side, Tokens
+from specdemo.core.prompt import Prompt
 from specdemo.errors import EngineRejected, EngineUnavailable
 from specdemo.runs.bench_block import LOST, alive
 from specdemo.runs.ports import Clock, Engine
@@ -30,6 +31,7 @@ from specdemo.runs.streams import closing
 
 Ids = tuple[int, ...]
 T = TypeVar("T")
+TRIES = 3
 PART = {"A": Side.STANDARD, "B": Side.SPECULATIVE}
 
 
@@ -92,6 +94,7 @@ class _Validation:
         self._prompt_ids: dict[str, Ids] = {}
         self._scores = True
         self._sequences = 0
+        self._retried = 0
         self._lookup = around.lookup or Lookup()
 
     async def go(self) -> ValidationResult:
@@ -143,38 +146,57 @@ class _Validation:
                 await self._score_round(config)
 
     async def _draw(self, config: SamplingConfig, config_index: int, arm: str, place: int, draw: int) -> Ids:
+        """One sequence; its request may be made again (the same seed) if it stalls on a living engine."""
         prompt = self._plan.prompts[place]
         engine = self._engines[PART[arm]]
         seed = self._plan.seed_of(config_index, 0 if arm == "A" else 1, place, draw)
         asked = prompt.ask(config.sampling(self._plan.tokens, seed))
+        ids, end = await self._answered(engine, asked, arm)
+        if not ids:
+            raise EngineRejected(f"The {engine.side} engine sends no token ids, so draws can't be compared.")
+        if end is not None:
+            _count(self._arms[config.name, arm], end.speculation, len(ids))
+            if end.prompt_token_ids:
+                self._prompt_ids[prompt.id] = end.prompt_token_ids
+        if prompt.id not in self._prompt_ids:
+            self._prompt_ids[prompt.id] = await engine.tokenize(asked) or ()
+        self._sequences += 1
+        return ids
+
+    async def _answered(self, engine: Engine, asked: Prompt, arm: str) -> tuple[Ids, Finished | None]:
+        last = ""
+        for attempt in range(1, TRIES + 1):
+            async with self._slots:
+                ids, failure, end = await self._ask(engine, asked)
+            if failure is None:
+                return ids, end
+            await self._failed(engine, arm, failure)
+            self._retried += 1
+            last = f"The {engine.side} engine failed {attempt} times: {failure.message}"
+        raise EngineUnavailable(last)
+
+    async def _ask(self, engine: Engine, asked: Prompt) -> tuple[Ids, Failed | None, Finished | None]:
         ids: list[int] = []
-        held = self._arms[config.name, arm]
-        async with (
-            self._slots,
-            closing(engine.stream(asked, zero=self._zero, cache_salt=secrets.token_hex(16))) as events,
-        ):
+        failure: Failed | None = None
+        end: Finished | None = None
+        async with closing(engine.stream(asked, zero=self._zero, cache_salt=secrets.token_hex(16))) as events:
             async for event in events:
                 if isinstance(event, Tokens):
                     ids.extend(event.ids)
                 elif isinstance(event, Failed):
-                    await self._failed(engine, arm, event)
+                    failure = event
                 elif isinstance(event, Finished):
-                    if event.prompt_token_ids:
-                        self._prompt_ids[prompt.id] = event.prompt_token_ids
-                    _count(held, event.speculation, len(ids))
-        if not ids:
-            raise EngineRejected(f"The {engine.side} engine sends no token ids, so draws can't be compared.")
-        if prompt.id not in self._prompt_ids:
-            self._prompt_ids[prompt.id] = await engine.tokenize(asked) or ()
-        self._sequences += 1
-        return tuple(ids)
+                    end = event
+        return tuple(ids), failure, end
 
     async def _failed(self, engine: Engine, arm: str, event: Failed) -> None:
-        if event.kind in LOST and not await alive(engine):
+        """Raises unless the request may be made again."""
+        if event.kind not in LOST:
+            raise EngineRejected(f"The {engine.side} engine refused a sampled request: {event.message}")
+        if not await alive(engine):
             if arm == "B":
                 raise _Died(event.message)
             raise EngineUnavailable(f"The standard engine was lost: {event.message}")
-        raise EngineRejected(f"The {engine.side} engine refused a sampled request: {event.message}")
 
     async def _score_round(self, config: SamplingConfig) -> None:
         for arm in PART:
@@ -237,6 +259,7 @@ class _Validation:
             facts=facts,
             seconds=self._around.clock() - self._zero,
             started_at=self._around.wall(),
+            retried=self._retried,
         )
 
     def _tree(self) -> TreeTest:

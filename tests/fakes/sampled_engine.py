@@ -40,6 +40,7 @@ class SampledEngine:
     wrong: dict[str, Any] = field(default_factory=dict)
     dies_after: int | None = None
     scores: bool = True
+    stalls: tuple[int, ...] = ()
     same_seed: bool = False
     method: str | None = "ngram"
     asked: list[Prompt] = field(default_factory=list)
@@ -47,11 +48,15 @@ class SampledEngine:
 
     async def stream(self, prompt: Prompt, *, zero: float, cache_salt: str | None = None) -> AsyncIterator[Event]:
         self.asked.append(prompt)
+        turn = len(self.asked)
         yield Started(self.side, clock() - zero)
         if self.dead:
             yield Failed(self.side, clock() - zero, "exited", "index 60 is out of bounds")
             return
         await asyncio.sleep(0.1)
+        if turn in self.stalls:
+            yield Failed(self.side, clock() - zero, "stalled", "silent for 60 s")
+            return
         s = prompt.sampling
         claimed = replace_config(s.temperature, s.top_k, s.top_p)
         model = Model(claimed, self.side is Side.SPECULATIVE, **self.wrong)

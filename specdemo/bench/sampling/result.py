@@ -20,6 +20,7 @@ class ValidationResult:
 
     ``rounds`` of ``plan.draws`` were made (a time budget may end earlier). ``drafted_share`` is the speculative
     engine's own count by setting. ``lookup`` says whether its drafts could be recomputed, in words.
+    ``retried`` counts requests made again because they stalled on a living engine.
     """
 
     verdict: SamplingVerdict
@@ -36,6 +37,7 @@ class ValidationResult:
     seconds: float = 0.0
     started_at: float = 0.0
     schema: int = SCHEMA
+    retried: int = 0
 
     @property
     def exit_code(self) -> int:

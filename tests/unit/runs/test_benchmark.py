@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from specdemo.bench.plan import BenchPlan
 from specdemo.bench.record import BenchHeader, BenchRecord, Ending
 from specdemo.core.events import Side, TopToken
 from specdemo.core.prompt import Sampling
-from specdemo.errors import StoreError
 from specdemo.runs.bench_store import BenchFile, load
 from specdemo.runs.benchmark import BenchAround, Benchmark, Progress
 from tests.fakes import virtual_time
@@ -187,6 +185,29 @@ def test_stop_closes_streams_and_keeps_finished_samples(tmp_path: Path) -> None:
     assert max(blocks.values()) == 16
 
 
+def test_cancelling_closes_streams_and_writes_an_ending(tmp_path: Path) -> None:
+    """A cancelled session leaves no open stream and a file that says how it ended."""
+    engines = pair()
+    plan = BenchPlan(prompts(8), levels=(4,), sampling=SHORT, load_prompts=None)
+    path = tmp_path / "b.jsonl"
+    file = BenchFile.create(path, BenchHeader("b", 0.0, plan))
+
+    async def work() -> None:
+        runner = Benchmark(BenchRecord(BenchHeader("b", 0.0, plan)), file, engines, BenchAround(virtual_time.clock))
+        task = asyncio.ensure_future(runner.run())
+        while len(runner.samples) < 5:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    virtual_time.run(work())
+    file.close()
+    assert sum(engine.open for engine in engines.values()) == 0
+    assert load(path).endings[-1].state == "stopped"
+    assert len(load(path).samples) >= 5
+
+
 def test_pause_holds_and_resume_goes_on(tmp_path: Path) -> None:
     """While paused no request is started; after resume all are made."""
     engines = pair()
@@ -304,32 +325,3 @@ def test_a_torn_last_line_is_left_out_and_cut_off_by_a_resume(tmp_path: Path) ->
     assert session.run().state == "complete"
     assert session.record.torn == 0
     assert len({s.place.key for s in session.record.samples}) == 12
-
-
-@pytest.mark.parametrize(
-    "data, words",
-    [
-        (b"", "empty"),
-        (b'{"type":"run","schema":1}\n', "no benchmark file"),
-        (b'{"type":"bench","schema":99}\n', "schema 1"),
-        (b'{"type":"bench","schema":1,"id":"x"}\n', "field required"),
-        (b"[1]\n", "not a JSON object"),
-        (b"[" * 100_000 + b"\n", "not a JSON object"),
-    ],
-)
-def test_files_that_are_no_benchmark_get_one_sentence(tmp_path: Path, data: bytes, words: str) -> None:
-    """A wrong file is a StoreError that says what is wrong, never a traceback."""
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(data)
-    with pytest.raises(StoreError, match=words):
-        load(path)
-    with pytest.raises(StoreError, match="can't be read"):
-        load(tmp_path / "absent.jsonl")
-
-
-def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    """Starting anew on a file with results is refused and says how to go on."""
-    header = BenchHeader("b", 0.0, BenchPlan(prompts(1)))
-    BenchFile.create(tmp_path / "b.jsonl", header).close()
-    with pytest.raises(StoreError, match="--resume"):
-        BenchFile.create(tmp_path / "b.jsonl", replace(header, id="c"))

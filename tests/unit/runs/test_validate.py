@@ -80,6 +80,16 @@ def test_an_engine_that_dies_while_sampling_differs() -> None:
     assert result.rounds < 12
 
 
+def test_a_stalled_request_is_made_again_and_counted() -> None:
+    """A living engine that stalls now and then costs time, not the validation; one that only stalls is given up."""
+    result, engines, _ = run(stalls=(3, 17))
+    assert result.retried == 2
+    assert result.rounds == 12
+    assert len(engines[Side.SPECULATIVE].asked) == 5 * 12 + 2
+    with pytest.raises(EngineUnavailable, match="failed 3 times"):
+        run(stalls=tuple(range(1000)))
+
+
 def test_losing_the_standard_engine_is_an_engine_error() -> None:
     """Without the reference there is no verdict, but a failure of that engine."""
     with pytest.raises(EngineUnavailable, match="standard"):
