@@ -119,14 +119,14 @@ def follow(page: Page, way: str, url: str, tokens: int) -> Row:
     """Open the page, let the engines speak, and wait until everything is on the screen."""
     run = get(f"{url}/bench/start?tokens={tokens}")["run"]
     if way == "naive":
-        page.goto(url)
-        page.wait_for_selector("#naive-run")
+        page.goto(url, timeout=120_000)
+        page.wait_for_selector("#naive-run", timeout=120_000)
     else:
         page.add_init_script(
             f"localStorage.setItem('specdemo.display', '{{\"smooth\": {str(way == 'smooth').lower()}}}')"
         )
-        page.goto(f"{url}/?run={run}")
-        page.wait_for_selector('[data-side="standard"][data-state="running"]', timeout=30_000)
+        page.goto(f"{url}/?run={run}", timeout=120_000)
+        page.wait_for_selector('[data-side="standard"][data-state="running"]', timeout=120_000)
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     session.send("Network.enable")
@@ -267,15 +267,16 @@ def main() -> None:
     rows: list[Row] = []
     text = [f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; 100 events/s a side", HEAD]
     print("\n".join(text), flush=True)
-    with sync_playwright() as playwright, serving("ours") as our_url, serving("naive") as naive_url:
-        for tokens in map(int, options.tokens.split(",")):
-            for way in options.ways.split(","):
-                browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-                page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-                rows.append(follow(page, way, naive_url if way == "naive" else our_url, tokens))
-                browser.close()
-                text.append(line(rows[-1]))
-                print(text[-1], flush=True)
+    with serving("ours") as our_url, serving("naive") as naive_url:
+        with sync_playwright() as playwright:
+            for tokens in map(int, filter(None, options.tokens.split(","))):
+                for way in options.ways.split(","):
+                    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+                    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+                    rows.append(follow(page, way, naive_url if way == "naive" else our_url, tokens))
+                    browser.close()
+                    text.append(line(rows[-1]))
+                    print(text[-1], flush=True)
         if options.viewers:
             c = asyncio.run(crowd(our_url, options.viewers, 2000))
             text.append(
@@ -283,8 +284,9 @@ def main() -> None:
                 f"{c['cores']:.2f} cores, delay p50 {c['p50']:.0f} / p95 {c['p95']:.0f} / max {c['worst']:.0f} ms"
             )
             print(text[-1], flush=True)
-    text += judgement(rows)
-    print("\n".join(text[-len(judgement(rows)) :]))
+    said = judgement(rows)
+    print("\n".join(said))
+    text += said
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text("\n".join(text) + "\n")
