@@ -7,7 +7,7 @@ BOOTSTRAP = $(PYTHON) -m tools.bootstrap
 APP = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format doctor soak wheel clean
+.PHONY: help setup demo test check format doctor wheel clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,9 +32,6 @@ format:  ## rewrite Python and JavaScript in the project's format
 
 doctor:  ## what was found on this machine, what is not right, and the mend for each
 	@$(APP)/specdemo doctor
-
-soak:  ## 1,000 runs against the scripted engine: does memory stay level?
-	@$(APP)/python -m benchmarks.soak
 
 wheel:  ## build the wheel into dist/
 	@$(BOOTSTRAP) checks
