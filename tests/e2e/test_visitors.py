@@ -136,7 +136,9 @@ def test_watching_a_run_costs_the_engines_nothing(site: Site, visit: Visit) -> N
     watcher.page.locator("#sd-stop").click()
     watcher.page.close()
     assert len(asked(site)) == before
-    assert not site.engines[Side.STANDARD].idle.is_set()
+    # On a busy machine the run may be over by now; cancelled it may not be.
+    state = starter.page.locator('[data-side="standard"]').get_attribute("data-state")
+    assert state in ("running", "finished")
     starter.page.locator("#sd-stop").click()
     site.wait_idle()
 
