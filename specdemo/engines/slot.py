@@ -26,6 +26,8 @@ from specdemo.engines.probe import Probe
 from specdemo.engines.process import EngineProcess, Launch
 from specdemo.errors import EngineExited, EngineUnavailable, SpecDemoError
 
+_LAST_WORDS_S = 5.0  # from the first sign of a death to the process being gone, so that its own reason is shown
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -265,11 +267,13 @@ class EngineSlot:
             warm_up = asyncio.create_task(probe.warm_up(self.spec, timeout_s=self.around.timing.warm_up))
             try:
                 await asyncio.wait({warm_up, exit_task}, return_when=asyncio.FIRST_COMPLETED)
-                if exit_task.done():
-                    raise self._exited(exit_task.result(), ready_before=False)
-                problem = warm_up.result()
+                problem = warm_up.result() if warm_up.done() else None
             finally:
                 warm_up.cancel()
+            if problem is not None and await probe.health() != "ok":
+                await asyncio.wait({exit_task}, timeout=_LAST_WORDS_S)
+            if exit_task.done():
+                raise self._exited(exit_task.result(), ready_before=False)
             if problem is not None and await probe.health() != "ok":
                 raise EngineUnavailable(f"The {self.side.value} engine did not survive its first request: {problem}")
             self._version = await probe.version()
