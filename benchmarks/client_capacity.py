@@ -66,8 +66,8 @@ def main() -> None:
             ours.append(halves["own"])
             theirs.append(halves["peer"])
             lines.append(
-                f"  round {turn + 1}: specdemo {halves['own']:,.0f}, vLLM's client {halves['peer']:,.0f} chunks per CPU "
-                f"second: {ratios[-1]:.2f}x"
+                f"  round {turn + 1}: specdemo {halves['own']:,.0f}, vLLM's client {halves['peer']:,.0f} chunks "
+                f"per CPU second: {ratios[-1]:.2f}x"
             )
     lines.append(
         f"  median: specdemo {median(ours):,.0f}, vLLM's client {median(theirs):,.0f}: {median(ratios):.2f}x "

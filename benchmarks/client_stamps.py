@@ -3,8 +3,8 @@
     python benchmarks/client_stamps.py [--rounds 3] [--streams 128] [--chunks 150] [--write]
 
 The scripted engine writes its own clock into each chunk as it sends it (the machine has one monotonic clock), so
-stamp minus text is everything between the engine's send and the client's stamp. The run is good when the 99th percentile
-is under 5 ms, or when the client says itself that it was overloaded.
+stamp minus text is everything between the engine's send and the client's stamp. The run is good when the 99th
+percentile is under 5 ms, or when the client says itself that it was overloaded.
 """
 
 from __future__ import annotations
