@@ -21,7 +21,8 @@ def shown(document: Document, *, titles: tuple[str, ...] = ()) -> RenderableType
 
 def _section(section: Section) -> RenderableType:
     blocks = [found for block in section.blocks if (found := _block(block)) is not None]
-    return Group(RichText(section.title, "bold"), *(Padding(block, (0, 0, 0, 2)) for block in blocks), RichText(""))
+    indented = [Padding(block, (0, 0, 0, 2), expand=False) for block in blocks]
+    return Group(RichText(section.title, "bold"), *indented, RichText(""))
 
 
 def _block(block: Block) -> RenderableType | None:

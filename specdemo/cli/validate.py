@@ -30,6 +30,7 @@ from specdemo.runs.validate import validate as run_validation
 from specdemo.runs.validation_store import save_validation
 from specdemo.settings import Loaded
 
+DRAWS = 80
 QUICK_PROMPTS, QUICK_DRAWS = 5, 32
 
 
@@ -40,7 +41,9 @@ def validate(
     ] = None,
     top_p: Annotated[float, typer.Option("--top-p", help="With --temperature; 1 is off.")] = 1.0,
     top_k: Annotated[int, typer.Option("--top-k", help="With --temperature; 0 is off.")] = 0,
-    draws: Annotated[int, typer.Option("--draws", min=2, help="Sequences a prompt, engine and setting.")] = 80,
+    draws: Annotated[
+        int | None, typer.Option("--draws", min=2, help="Sequences a prompt, engine and setting; 80, or 32 if quick.")
+    ] = None,
     tokens: Annotated[int, typer.Option("--tokens", min=2, help="Tokens of a sequence.")] = 16,
     quick: Annotated[
         bool, typer.Option("--quick", help="5 prompts x 32 draws: finds gross faults, never passes.")
@@ -70,7 +73,7 @@ def validate(
     plan = ValidationPlan(
         prompts=prompts[:QUICK_PROMPTS] if quick else prompts,
         configs=configs,
-        draws=QUICK_DRAWS if quick else draws,
+        draws=draws or (QUICK_DRAWS if quick else DRAWS),
         tokens=tokens,
         seed=seed,
         concurrency=concurrency,

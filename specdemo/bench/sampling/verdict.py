@@ -153,10 +153,14 @@ def _words(finding: Finding, arm: ArmScore) -> str:
     if component.name == "temperature":
         return f"its effective temperature is far above the one asked for ({size})"
     if component.name == "top1":
-        return f"the likeliest token is drawn {effect * 100:+.1f} points too often ({size})"
+        return f"the likeliest token is drawn {_off(effect)} ({size})"
     if component.name == "leak":
-        return f"drafted tokens are drawn {effect * 100:+.1f} points too often ({size})"
+        return f"drafted tokens are drawn {_off(effect)} ({size})"
     return f"the drawn tokens do not follow the distribution (Cramer's V {effect:.3f}; {size})"
+
+
+def _off(effect: float) -> str:
+    return f"{abs(effect) * 100:.1f} points too {'often' if effect > 0 else 'seldom'}"
 
 
 def _missing(arms: Sequence[ArmScore], drafted: Mapping[str, float]) -> list[str]:
