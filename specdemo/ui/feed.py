@@ -17,7 +17,7 @@ from specdemo.core.frames import VERSION, Frame, FrameEncoder
 from specdemo.runs.log import RunLog
 from specdemo.runs.registry import LiveRun
 
-FRAME_EVERY = 0.05
+FRAME_EVERY = 0.04
 """Seconds between two frames of a live run, at least."""
 IDLE_EVERY = 0.25
 """Seconds after which a silent run is looked at again: a stalled engine's live speed must fall on the screen too."""
@@ -109,10 +109,13 @@ class Feed:
         clock = asyncio.get_running_loop().time
         offset: float | None = None
         events = log.follow()
-        waiting: asyncio.Task[Any] = asyncio.ensure_future(anext(events, None))
+        waiting: asyncio.Task[Any] | None = None
         self._push(encoder.frame(0.0))
         try:
             while True:
+                # Asked for only now: a batch asked for before the pause would hold the first event of the pause alone,
+                # and all others would come a pause later.
+                waiting = waiting or asyncio.ensure_future(anext(events, None))
                 await asyncio.wait({waiting}, timeout=IDLE_EVERY)
                 if waiting.done():
                     batch = waiting.result()
@@ -122,12 +125,13 @@ class Feed:
                         encoder.feed(event)
                         # The run's zero on this clock, as closely as the events tell.
                         offset = clock() - event.at if offset is None else min(offset, clock() - event.at)
-                    waiting = asyncio.ensure_future(anext(events, None))
+                    waiting = None
                 if offset is not None:
                     self._push(encoder.frame(clock() - offset))
                 await asyncio.sleep(FRAME_EVERY)
         finally:
-            waiting.cancel()
+            if waiting is not None:
+                waiting.cancel()
         # A long run's assessment takes a while; the other viewers' streams must not wait for it.
         final = await asyncio.to_thread(assess, log.record())
         self._push(encoder.close(clock() - offset if offset is not None else 0.0, log.probe, assessment=final))
