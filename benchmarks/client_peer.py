@@ -1,6 +1,6 @@
 """vLLM's own bench client (aiohttp), to be compared with ours. Runs in the engine environment, never in the app's.
 
-    python benchmarks/client_peer.py feed URL STREAMS CHUNKS      → {"cpu_s", "chunks"}
+    python benchmarks/client_peer.py feed URL STREAMS CHUNKS      a round for each line on stdin → {"cpu_s"}
     python benchmarks/client_peer.py stamps URL STREAMS CHUNKS    → {"errors_ms": […]}
     python benchmarks/client_peer.py ask URL MODEL    prompts on stdin, a line each → {"tokens", "ttft_s", "e2el_s"}
 
@@ -50,12 +50,14 @@ async def ask(http: aiohttp.ClientSession, url: str, model: str, prompt: object,
 
 
 async def feed(url: str, streams: int, chunks: int) -> None:
-    """Processor time for many streams at once."""
+    """Processor time for many streams at once: one round for each line on stdin."""
     async with session() as http:
         await ask(http, url, "smollm2", "warm up", 5)
-        start = time.process_time()
-        await asyncio.gather(*(ask(http, url, "smollm2", "x", chunks) for _ in range(streams)))
-        print(json.dumps({"cpu_s": time.process_time() - start, "chunks": streams * chunks}))
+        print(json.dumps({"ready": True}), flush=True)
+        while await asyncio.to_thread(sys.stdin.readline):
+            start = time.process_time()
+            await asyncio.gather(*(ask(http, url, "smollm2", "x", chunks) for _ in range(streams)))
+            print(json.dumps({"cpu_s": time.process_time() - start}), flush=True)
 
 
 async def stamps(url: str, streams: int, chunks: int) -> None:

@@ -69,6 +69,7 @@ engines/                    everything that knows vLLM
   facts.py                  what an engine says of itself
   arrivals.py               is what we measure what the engine did?
   token_text.py             the text of each single token
+  notes.py                  how a stream's troubles are told
   stream.py                 one streamed request as events
   counters.py               /metrics during a stream
   client.py                 one engine, ready to be asked

@@ -37,8 +37,10 @@ class ClumpWatch:
             self._releases = 1
         elif at - self._at > SAME_RELEASE_S:
             self._releases += 1
-            done = self._judge(at)
-            self._at, self._chunks = at, self._chunks + chunks
+            # One chunk a release, as from any engine, needs no closer look.
+            done = self._judge(at) if self._chunks >= CLUMP * (self._releases - 1) else None
+            self._at = at
+            self._chunks += chunks
             return done
         self._at = at
         self._chunks += chunks
@@ -49,7 +51,7 @@ class ClumpWatch:
         complete = self._releases - 1
         mean = self._chunks / complete
         pause = (at - self._first) / complete
-        if self._said or self._chunks < MIN_CHUNKS or mean < CLUMP or pause < MIN_PAUSE_S:
+        if self._said or self._chunks < MIN_CHUNKS or pause < MIN_PAUSE_S:
             return None
         self._said = True
         return (

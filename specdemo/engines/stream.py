@@ -14,7 +14,6 @@ from specdemo.core.events import (
     CountersRead,
     Event,
     Failed,
-    FailureKind,
     Finished,
     Noted,
     NoteKind,
@@ -25,6 +24,7 @@ from specdemo.core.events import (
 from specdemo.engines.arrivals import ClumpWatch, LagMonitor
 from specdemo.engines.counters import LONG_WAIT_S, SHORT_WAIT_S, CounterPoll
 from specdemo.engines.http_errors import FOREIGN, body_message, count_words, in_band_error, translate
+from specdemo.engines.notes import IDS_LOST, NO_IDS, NO_REASON, NO_USAGE, NOT_STREAMED, RETRIED, failure
 from specdemo.engines.session import Feed, Reply, Session
 from specdemo.engines.transport import StaleConnection
 from specdemo.engines.wire import fields
@@ -36,21 +36,6 @@ AFTER_FINISH_S = 5.0
 """How long to wait for usage and [DONE] once the engine has said that it is finished."""
 _DRAIN_S = 0.1
 _KEEP_RAW = 64 * 1024
-_KINDS: dict[str, FailureKind] = {
-    "unavailable": "unavailable", "rejected": "rejected", "protocol": "protocol", "interrupted": "interrupted",
-    "stalled": "stalled", "exited": "exited",
-}  # fmt: skip
-RETRIED = "The kept connection had been closed by the engine; the request was sent once more on a new one."
-NO_IDS = "The engine sends no token ids, so tokens are counted from its usage and compared as text."
-IDS_LOST = "Some chunks had text but no token ids, so the ids are incomplete."
-NO_USAGE = "The engine sent no usage, so its own token count is unknown."
-NOT_STREAMED = "The engine answered in one piece instead of a stream, so there are no times between tokens."
-NO_REASON = "The engine ended the stream without saying why it stopped."
-
-
-def failure(side: Side, at: float, error: EngineError) -> Failed:
-    """The event for an error."""
-    return Failed(side, at, _KINDS.get(error.kind, "error"), str(error))
 
 
 @dataclass(slots=True)
@@ -67,6 +52,7 @@ class Exchange:
     split: Split | None = None
     reader: CompletionReader = field(init=False)
     _decoder: SseDecoder = field(init=False)
+    _time: Callable[[], float] = field(init=False)
     _clumps: ClumpWatch = field(default_factory=ClumpWatch)
     _response: httpx.Response | None = None
     _feed: Feed | None = None
@@ -81,6 +67,7 @@ class Exchange:
     def __post_init__(self) -> None:
         self.reader = CompletionReader(self.side, self.split)
         self._decoder = SseDecoder(max_event_bytes=self.session.limits.event_bytes)
+        self._time = asyncio.get_running_loop().time
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Started … Finished or Failed. Raises nothing but cancellation."""
@@ -92,7 +79,7 @@ class Exchange:
                 self._outcome = failure(self.side, self._now(), error)
             before = await self.poll.once() if self._outcome is None else None
             start = self._now()
-            self._started = self._bytes_at = asyncio.get_running_loop().time()
+            self._started = self._bytes_at = self._time()
             yield Started(self.side, start)
             if before is not None:
                 # Taken before the request was sent: the state of the counters at its start.
@@ -207,13 +194,20 @@ class Exchange:
             self._end(out)
             return
         at = feed.at - self.zero
-        self._bytes_at = asyncio.get_running_loop().time()
+        self._bytes_at = self._time()
         if self.poll.waiting:
             out += self.poll.take(at)
         carrying = 0
         for piece in pieces:
             if self._raw is not None and len(self._raw) < _KEEP_RAW:
                 self._raw += piece
+            if (data := self._decoder.single(piece)) is not None:
+                self._raw = None
+                token = reader.feed(data, at)
+                if token is not None:
+                    out.append(token)
+                    carrying += bool(token.ids or token.text or token.reasoning)
+                continue
             for event in self._decoder.decode(piece):
                 token = self._event(event, at)
                 if token is not None:
@@ -235,7 +229,7 @@ class Exchange:
     async def _drain(self, feed: Feed) -> None:
         """Take the end of the reply so that the connection can be kept; usually it is here already."""
         with contextlib.suppress(TimeoutError, EngineError, *FOREIGN):
-            deadline = asyncio.get_running_loop().time() + _DRAIN_S
+            deadline = self._time() + _DRAIN_S
             while feed.plain(await feed.next(deadline)) is not None:
                 pass
 
@@ -335,7 +329,7 @@ class Exchange:
 
     def _too_slow(self) -> EngineStalled:
         limits = self.session.limits
-        if asyncio.get_running_loop().time() >= self._started + limits.total_s:
+        if self._time() >= self._started + limits.total_s:
             return EngineStalled(f"Stopped after {limits.total_s:g} s, the limit for one answer; it can be raised.")
         if self._token_at is None:
             return EngineStalled(f"No first token within {limits.first_token_s:g} s; this limit can be raised.")

@@ -65,10 +65,12 @@ class Link(asyncio.BufferedProtocol):
         """Called by the loop: the one place where arrival is stamped."""
         self._pieces.append((self._clock(), bytes(self._buffer[:nbytes])))
         self._size += nbytes
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
         if self._size > _HIGH_WATER and not self._paused and self.transport is not None:
             self._paused = True
             self.transport.pause_reading()
-        self._wake()
 
     def eof_received(self) -> bool:
         """Called by the loop when the server has closed its side."""

@@ -8,7 +8,7 @@ import pytest
 
 from specdemo.core.events import Side
 from specdemo.engines.http_errors import FOREIGN, TABLE, body_message, in_band_error, status_error, translate
-from specdemo.engines.stream import failure
+from specdemo.engines.notes import failure
 from specdemo.engines.wire.completions import ServerError
 from specdemo.errors import EngineError, EngineInterrupted, EngineProtocolError, EngineRejected, EngineUnavailable
 

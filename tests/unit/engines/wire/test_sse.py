@@ -117,3 +117,17 @@ def test_any_cut_gives_the_same_events(stream: bytes, cuts: list[int], bom: bool
     """How the bytes were cut is never visible, not even in what is refused (B01)."""
     data = "\ufeff".encode() * bom + stream
     assert decode(data, cuts, limit) == decode(data, [], limit) == decode(data, list(range(len(data))), limit)
+
+
+@given(STREAMS | st.binary(max_size=60) | st.just(b"data: x\n\n"), st.just(b"data: y\n\n") | st.just(b"data: \n\n"))
+def test_a_single_event_is_what_the_general_way_gives(before: bytes, chunk: bytes) -> None:
+    """The quick way answers only where nothing is pending, and with the same data."""
+    quick, general = SseDecoder(), SseDecoder()
+    quick.decode(before)
+    general.decode(before)
+    found = quick.single(chunk)
+    if found is None:
+        assert quick.decode(chunk) == general.decode(chunk)
+    else:
+        assert [found] == [event.data for event in general.decode(chunk)]
+    assert quick.flush() == general.flush()
