@@ -63,8 +63,16 @@ def schedule(plan: BenchPlan) -> tuple[Quad, ...]:
     for level in levels:
         found = _single(plan, turn) if level == 1 and plan.rate is None else _loaded(plan, level, rng, turn)
         rng.shuffle(found)
-        quads += found
+        quads += found if plan.budget_s is None else _controls_early(found)
     return tuple(quads)
+
+
+def _controls_early(quads: Sequence[Quad]) -> list[Quad]:
+    """Under a time budget every other quad is a control until all are done, so that a cut leaves one."""
+    controls = [quad for quad in quads if quad.kind == "control"]
+    others = [quad for quad in quads if quad.kind != "control"]
+    mixed = [quad for pair in zip(others, controls, strict=False) for quad in pair]
+    return mixed + others[len(controls) :] + controls[len(others) :]
 
 
 def _check_size(plan: BenchPlan) -> None:

@@ -68,6 +68,15 @@ def test_control_quads_stand_among_the_others_but_not_in_a_null_test() -> None:
     assert Counter(quad.kind for quad in schedule(BenchPlan(prompts(10), null=True))) == {"measure": 10}
 
 
+def test_under_a_budget_the_control_comes_early_and_nothing_is_lost() -> None:
+    """A cut by time still leaves a control; all quads stay in the plan."""
+    plain, timed = (schedule(BenchPlan(prompts(20), control_prompts=5, budget_s=b)) for b in (None, 60.0))
+    assert [quad.kind for quad in timed[:10]].count("control") == 5
+    assert {quad.id for quad in plain} == {quad.id for quad in timed}
+    few = schedule(BenchPlan(prompts(2), control_prompts=5, budget_s=60.0))
+    assert len(few) == 4
+
+
 def test_open_mode_uses_one_timetable_for_all_four_blocks() -> None:
     """Both arms get the same intended starts, rising from 0, at about the rate."""
     quads = schedule(BenchPlan(prompts(200), rate=10.0, load_prompts=None))
