@@ -64,7 +64,9 @@ def test_the_targets_that_others_rely_on_exist() -> None:
 
 def test_every_make_target_is_printable() -> None:
     """`make` alone lists every target with its meaning."""
-    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert {line.split()[1] for line in shown.splitlines() if line.strip()} == targets()
 
 
