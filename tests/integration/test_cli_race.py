@@ -214,8 +214,8 @@ async def test_keys_never_show(tmp_path: Path) -> None:
 async def test_table_and_lines(tmp_path: Path) -> None:
     """Without a terminal: plain lines on stderr; texts, table with formulas and verdict on stdout."""
     async with (
-        serving({"reply": {"tokens": 6}}) as left,
-        serving({"k": 4, "reply": {"tokens": 6, "bursts": [1, 2]}}) as right,
+        serving({"reply": {"tokens": 6, "step_s": 0.01}}) as left,
+        serving({"k": 4, "reply": {"tokens": 6, "step_s": 0.01, "bursts": [1, 2]}}) as right,
     ):
         result = await specdemo(tmp_path, "race", "hello", *engines(left, right))
 
