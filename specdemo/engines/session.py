@@ -97,9 +97,11 @@ class Session:
         elif base.auth is not None:
             pair = f"{base.auth[0]}:{base.auth[1]}".encode()
             headers["authorization"] = "Basic " + base64.b64encode(pair).decode("ascii")
-        self._client = httpx.AsyncClient(
-            transport=transport or _transport(base, ca_file, clock, limits), headers=headers, trust_env=False
-        )
+        self._headers = httpx.Headers({**headers, "connection": "keep-alive"})
+        self._json_headers = httpx.Headers({**self._headers, "content-type": "application/json"})
+        self._urls: dict[str, httpx.URL] = {}
+        # Straight to the transport: a client's cookies, redirects and hooks are not wanted, and cost half of a request.
+        self._transport = transport or _transport(base, ca_file, clock, limits)
 
     @property
     def where(self) -> str:
@@ -119,11 +121,18 @@ class Session:
 
     async def open(self, method: str, url: str, body: object = None, *, wait_s: float) -> httpx.Response:
         """Send; the reply's body is still to be read. Raises httpx errors. ``wait_s`` bounds the wait for the head."""
-        content = None if body is None else orjson.dumps(body)
-        headers = {"content-type": "application/json"} if content is not None else {}
-        timeout = httpx.Timeout(wait_s, connect=self.limits.connect_s)
-        request = self._client.build_request(method, url, content=content, headers=headers, timeout=timeout)
-        return await self._client.send(request, stream=True)
+        address = self._urls.get(url)
+        if address is None:
+            address = self._urls[url] = httpx.URL(url)
+        timeout = {"connect": self.limits.connect_s, "read": wait_s, "write": wait_s, "pool": wait_s}
+        request = httpx.Request(
+            method,
+            address,
+            headers=self._headers if body is None else self._json_headers,
+            content=None if body is None else orjson.dumps(body),
+            extensions={"timeout": timeout},
+        )
+        return await self._transport.handle_async_request(request)
 
     async def fetch(
         self, method: str, url: str, body: object = None, *, within_s: float | None = None, limit: int | None = None
@@ -172,7 +181,7 @@ class Session:
 
     async def aclose(self) -> None:
         """Close all connections at once."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
 def _checked(key: str) -> str:
