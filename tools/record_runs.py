@@ -14,6 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from specdemo.compose.texts import token_texts
 from specdemo.core.assess import assess
 from specdemo.core.events import Side
 from specdemo.core.prompt import Sampling, chat
@@ -43,15 +44,28 @@ WANTED = (
         "Why do people feel better after a walk in the park?",
         128,
     ),
+    (
+        "4-code",
+        "Code edited: most of it is copied | 改写代码：大部分照抄",
+        (
+            "Rewrite the following code adding type hints. Repeat the code in full.\ndef add(a, b):\n    return a + b\n"
+            "def sub(a, b):\n    return a - b\ndef mul(a, b):\n    return a * b\n"
+        ),
+        128,
+    ),
+    (
+        "5-story",
+        "A story: every sentence is new | 写故事：每句都是新的",
+        "Tell me a short story about a lighthouse keeper who is afraid of the dark.",
+        128,
+    ),
 )
 
 
 async def record(arguments: argparse.Namespace) -> int:
     """All wanted runs, one after another."""
-    engines = {
-        Side.STANDARD: VllmEngine(Side.STANDARD, arguments.standard_url),
-        Side.SPECULATIVE: VllmEngine(Side.SPECULATIVE, arguments.speculative_url),
-    }
+    addresses = {Side.STANDARD: arguments.standard_url, Side.SPECULATIVE: arguments.speculative_url}
+    engines = {side: await _engine(side, address) for side, address in addresses.items()}
     around = Surroundings(hardware=arguments.hardware)
     failed = 0
     try:
@@ -69,6 +83,16 @@ async def record(arguments: argparse.Namespace) -> int:
         for engine in engines.values():
             await engine.aclose()
     return failed
+
+
+async def _engine(side: Side, address: str) -> VllmEngine:
+    """A client that tells single tokens of a burst apart, if the model's tokenizer file lies here."""
+    asked = VllmEngine(side, address)
+    try:
+        facts = await asked.facts()
+    finally:
+        await asked.aclose()
+    return VllmEngine(side, address, splitter=token_texts(facts.root or "") or token_texts(facts.model))
 
 
 def _told(made: RunRecord, arguments: argparse.Namespace) -> RunRecord:
