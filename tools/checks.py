@@ -53,10 +53,10 @@ def test_steps() -> list[Step]:
     """What ``make test`` runs."""
     no_engine = None if engine_python().is_file() else "there is no engine environment (ENGINE=none)"
     return [
-        Step("Python: unit and integration", pytest("tests")),
+        Step("Python: unit and integration", pytest("--durations=8", "tests")),
         Step("JavaScript", ["node", "--test", *javascript_tests()]),
-        Step("real engines", pytest("-m", "engine", "--timeout=900", "tests/engine"), skip=no_engine),
-        Step("page in Chromium", pytest("-m", "e2e", "--timeout=300", "tests/e2e")),
+        Step("real engines", pytest("-m", "engine", "--timeout=900", "--durations=8", "tests/engine"), skip=no_engine),
+        Step("page in Chromium", pytest("-m", "e2e", "--timeout=300", "--durations=8", "tests/e2e")),
     ]
 
 

@@ -48,7 +48,7 @@ def test_the_cpu_sampling_fault_is_found_without_the_repair(real_pair: RealPair,
 def test_no_fault_is_found_with_the_repair(real_pair: RealPair) -> None:
     """The repaired engine is not accused, under both usual settings; the quick size certifies nothing."""
     url = real_pair.url
-    found = real_pair.loop.run(checked(url(Side.STANDARD), url(Side.SPECULATIVE), (PLAIN, TRUNCATED), 16), 900)
+    found = real_pair.loop.run(checked(url(Side.STANDARD), url(Side.SPECULATIVE), (PLAIN, TRUNCATED), 8), 900)
     assert found.verdict.word == "not_enough_data", found.verdict.sentence
     assert all(arm.violations == 0 for arm in (*found.standard, *found.speculative))
     assert real_pair.supervisor.status(Side.SPECULATIVE).restarts == 0

@@ -68,10 +68,10 @@ def test_the_engine_says_that_it_is_repaired(real_pair: RealPair) -> None:
 
 
 def test_without_the_repair_the_engine_fails(unrepaired_url: str) -> None:
-    """The fault itself: drafts of a copied text are rejected at 0.8, and the first step with top_k ends the engine."""
-    taken, drafted = sums(unrepaired_url)
-    assert drafted > 10
-    assert taken < 0.1 * drafted
+    """The fault itself: the first step with top_k ends the engine, whatever lies in its memory.
+
+    How many drafts it rejects depends on that memory; test_bench_real.py judges that by statistics.
+    """
     body = {"model": SERVED_NAME, "messages": [{"role": "user", "content": COPY}], "top_k": 20, "seed": 5, **WARM}
     try:
         answer = httpx.post(f"{unrepaired_url}/v1/chat/completions", json=body, timeout=300, trust_env=False)
