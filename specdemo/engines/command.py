@@ -13,6 +13,7 @@ from json import dumps
 from pathlib import Path
 
 from specdemo.core.engine import EngineSpec
+from specdemo.engines.cores import binding
 from specdemo.engines.drafts import local_folder
 from specdemo.engines.flags import check_flag
 from specdemo.engines.safety import REPAIR_SWITCH, wants_repair
@@ -114,7 +115,9 @@ def environment(
         child.pop("HF_TOKEN", None)
     if spec.device == "cpu":
         child["CUDA_VISIBLE_DEVICES"] = ""
-        child["VLLM_CPU_OMP_THREADS_BIND"] = spec.cores or "auto"
+        child["VLLM_CPU_OMP_THREADS_BIND"], threads = binding(spec.cores)
+        if threads is not None:
+            child["OMP_NUM_THREADS"] = threads
         openmp = openmp_library(python)
         if openmp is not None:
             child["LD_PRELOAD"] = str(openmp)

@@ -1,6 +1,6 @@
 """Named ways to run a pair of engines on a machine. Both sides get equal flags; speculation is the one difference.
 
-cpu              no GPU: float32, eager, OpenMP preloaded, own cores for each engine
+cpu              no GPU: float32, eager, OpenMP preloaded, the same threads for each engine
 gpu_shared       one card: memory split in two, started one after the other
 gpu_each         one card for each engine
 tensor_parallel  half of the cards for each engine
@@ -17,7 +17,7 @@ from typing import Any
 from specdemo.core.engine import Device, EngineSpec, Speculation
 from specdemo.core.events import Side
 from specdemo.core.prompt import Sampling
-from specdemo.engines.cores import split_cores
+from specdemo.engines.cores import floating_cores
 from specdemo.engines.drafts import read_config
 from specdemo.engines.environment import Gpu
 from specdemo.engines.flags import parse_flags
@@ -26,7 +26,7 @@ from specdemo.engines.speculation import nearest, parse_speculation
 from specdemo.errors import ConfigError
 
 PROFILES: Mapping[str, str] = MappingProxyType({
-    "cpu": "no GPU: float32, eager, each engine on its own cores",
+    "cpu": "no GPU: float32, eager, half of the cores' threads for each engine",
     "gpu_shared": "one card shared by both engines, memory 0.45 each, loaded one after the other",
     "gpu_each": "one card for each engine",
     "tensor_parallel": "half of the cards for each engine",
@@ -173,8 +173,8 @@ def _on_cpu(base: EngineSpec, wishes: Tuning, cores: Sequence[int] | None) -> En
     )
     if wishes.kv_cache_bytes is None:
         spec = replace(spec, kv_cache_bytes=kv_cache_bytes(spec))
-    own = split_cores(cores)
-    places = (wishes.cores[0] or own[0], wishes.cores[1] or own[1])
+    own = floating_cores(cores)
+    places = (wishes.cores[0] or own, wishes.cores[1] or own)
     return EnginePair(replace(spec, cores=places[0]), replace(spec, cores=places[1]), "cpu", parallel=True)
 
 

@@ -34,6 +34,10 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+_CORES = r"^(any:[1-9]\d*|auto|nobind|\d[\d,|-]*)$"
+"""What vLLM understands as a binding, and `any:N` (engines/cores.py)."""
+
+
 class _Group(BaseModel):
     """A table of settings: frozen, and a name that does not exist is an error."""
 
@@ -87,8 +91,14 @@ class Engine(_Group):
     prefix_caching: bool | None = Field(
         default=None, description="Let engines reuse cached prompt prefixes; off keeps comparisons clean."
     )
-    standard_cores: str | None = Field(default=None, description="CPU cores of the standard engine, such as `0-1`.")
-    speculative_cores: str | None = Field(default=None, description="CPU cores of the speculative engine.")
+    standard_cores: str | None = Field(
+        default=None,
+        pattern=_CORES,
+        description="CPU of the standard engine: `0-1` binds it to cores, `any:2` gives it two threads on any core.",
+    )
+    speculative_cores: str | None = Field(
+        default=None, pattern=_CORES, description="CPU of the speculative engine, in the same notation."
+    )
     standard_gpus: str | None = Field(default=None, description="GPUs of the standard engine, such as `0,1`.")
     speculative_gpus: str | None = Field(default=None, description="GPUs of the speculative engine.")
     flags: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_flag_pairs)] = Field(

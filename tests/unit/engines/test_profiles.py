@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specdemo.core.engine import EngineSpec
 from specdemo.core.events import Side
-from specdemo.engines.cores import notation, same_cores, split_cores, usable_cores
+from specdemo.engines.cores import binding, floating_cores, notation, same_cores, split_cores, usable_cores
 from specdemo.engines.environment import Gpu
 from specdemo.engines.footprint import GIB, kv_bytes_per_token, kv_cache_bytes
 from specdemo.engines.profiles import (
@@ -216,6 +216,14 @@ def test_one_core_is_shared() -> None:
     """With a single core there is nothing to split."""
     assert split_cores([3]) == ("3", "3")
     assert same_cores([0, 1, 2]) == ("0-2", "0-2")
+    assert [floating_cores(range(n)) for n in (1, 2, 5)] == ["any:1", "any:1", "any:2"]
+
+
+def test_bindings() -> None:
+    """Threads that the system places are counted by OpenMP; bound ones by vLLM."""
+    assert binding("any:3") == ("nobind", "3")
+    assert binding("0-1") == ("0-1", None)
+    assert binding(None) == ("auto", None)
     assert usable_cores()
 
 
