@@ -168,6 +168,7 @@ ui/                         the page
   services.py               what the page needs from the rest
   feed.py                   one run as server-sent events
   panes.py                  the page's own components
+  asked.py                  what a request says of itself
   handlers.py               what happens on a click
   page.py                   the layout, top to bottom, then the wiring
   routes.py                 routes beside Gradio's

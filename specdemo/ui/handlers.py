@@ -23,11 +23,13 @@ from specdemo.core.run import RunPlan
 from specdemo.errors import EngineUnavailable, PromptError, SpecDemoError, UsageError
 from specdemo.runs.registry import LiveRun
 from specdemo.ui import panes
-from specdemo.ui.i18n import Lang, language_of, say
+from specdemo.ui.i18n import Lang, say
 from specdemo.ui.services import Services
 
 TICK = 0.25
 """Seconds between two looks at a run: a closed tab is noticed at the next yield."""
+REMEMBERED = 1000
+"""Visitors whose latest run is known by their session."""
 STOP_WAIT = 5.0
 """Longest wait for a run's end after Stop (s)."""
 BEST_TOKENS = 3
@@ -107,6 +109,7 @@ class Desk:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._latest: dict[str, str] = {}
 
     def begin(self, form: Form) -> LiveRun:
         """Queue a run. Raises SpecDemoError with the sentence for the visitor."""
@@ -130,7 +133,7 @@ class Desk:
                 raise EngineUnavailable(f"The engines are still loading: {when}.")
             raise EngineUnavailable(f"The {first.side} engine is {first.state}; the engine panel below says more.")
 
-    async def run(self, form: Form, lang: Lang) -> AsyncIterator[Update]:
+    async def run(self, form: Form, lang: Lang, visitor: str = "") -> AsyncIterator[Update]:
         """One run as long as its visitor is there; leaving, in whatever way, stops both engines."""
         no = gr.skip()
         hidden = gr.update(visible=False)
@@ -139,6 +142,7 @@ class Desk:
         except SpecDemoError as error:
             yield no, panes.status(str(error), "error"), hidden, gr.update(interactive=True)
             return
+        self._remember(visitor, live.id)
         try:
             yield panes.shown(live.id, lang), self._line(live, lang), hidden, gr.update(interactive=False)
             said = ""
@@ -191,17 +195,33 @@ class Desk:
         result = assess(live.log.record())
         return result.badge == "race_shared" and {result.standard.state, result.speculative.state} == {"finished"}
 
-    async def stopped(self, shown: str, lang: Lang) -> Update:
+    def _remember(self, visitor: str, run_id: str) -> None:
+        """A visitor's latest run; the oldest visitors are forgotten first."""
+        self._latest.pop(visitor, None)
+        self._latest[visitor] = run_id
+        while len(self._latest) > REMEMBERED:
+            self._latest.pop(next(iter(self._latest)))
+
+    async def stopped(self, shown: str, lang: Lang, visitor: str = "") -> Update:
         """After Stop, which ends the visitor's own handler: wait until that has stopped its run, and say so.
 
-        Only the starter's handler may stop a run; whoever merely watches one changes nothing here.
+        Only the starter's handler may stop a run; whoever merely watches one changes nothing here. Stop can come
+        before the page knows its run's id; the visitor's latest run is meant then.
         """
-        live = self._services.live(_run_of(shown))
+        live = self._services.live(_run_of(shown) or self._latest.get(visitor, ""))
         if live is None:
             return gr.skip(), panes.status(say(lang, "status_idle")), gr.skip(), gr.update(interactive=True)
         await _wait(live, STOP_WAIT)
         line = self._last_line(live, lang) if live.ended_at is not None else self._line(live, lang)
         return gr.skip(), line, gr.skip(), gr.update(interactive=True)
+
+    def settled(self, lang: Lang, visitor: str) -> str | None:
+        """The last word on a visitor's latest run, for when its handler has ended in whatever way; None if it has not.
+
+        A message of the handler that was already on its way can reach the page after that of Stop.
+        """
+        live = self._services.live(self._latest.get(visitor, ""))
+        return self._last_line(live, lang) if live is not None and live.ended_at is not None else None
 
     def opened(self, run_id: str, lang: Lang) -> Update:
         """Show a run by id: live, finished or recorded."""
@@ -306,28 +326,3 @@ def _sides(live: LiveRun) -> tuple[Any, Any]:
 def _bodies(chunk: bytes) -> list[str]:
     """The frames inside one piece of an event stream."""
     return [line[6:] for line in chunk.decode().split("\n") if line.startswith("data: ")]
-
-
-def lang_of(request: gr.Request | None) -> Lang:
-    """The visitor's language, for the sentences above."""
-    return language_of(request)
-
-
-def asked_run(request: gr.Request | None) -> str | None:
-    """The run that the address names (``?run=ID``)."""
-    query = dict(request.query_params or {}) if request is not None else {}
-    found = query.get("run")
-    return str(found)[:80] if found else None
-
-
-def event_data(event: gr.EventData) -> dict[str, str]:
-    """What the page's script sent with an event; anything else than texts is dropped."""
-    data = getattr(event, "_data", None)
-    if isinstance(data, str):
-        try:
-            data = json.loads(data)
-        except ValueError:
-            data = None
-    if not isinstance(data, dict):
-        return {}
-    return {str(key): value for key, value in data.items() if isinstance(value, str)}

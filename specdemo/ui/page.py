@@ -10,8 +10,9 @@ import gradio as gr
 from gradio.events import api as gradio_api
 
 from specdemo.ui import assets, panes
+from specdemo.ui.asked import asked_run, event_data, lang_of, session_of
 from specdemo.ui.chips import Chip, chips
-from specdemo.ui.handlers import Desk, Form, Update, asked_run, event_data, lang_of
+from specdemo.ui.handlers import Desk, Form, Update
 from specdemo.ui.i18n import say, translator
 from specdemo.ui.services import Services
 
@@ -142,7 +143,11 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     measured = view.again.click(_runner(desk, "measure"), view.fields, view.shown, **heavy)
 
     async def stopped(shown: str, request: gr.Request) -> Update:
-        return await desk.stopped(shown, lang_of(request))
+        return await desk.stopped(shown, lang_of(request), session_of(request))
+
+    async def settled(request: gr.Request) -> Any:
+        line = desk.settled(lang_of(request), session_of(request))
+        return gr.skip() if line is None else line
 
     async def cleared(request: gr.Request) -> tuple[Any, ...]:
         lang = lang_of(request)
@@ -167,6 +172,8 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     for button in (view.stop, view.clear):
         button.click(None, None, None, cancels=[started, measured], **light)
     view.stop.click(stopped, view.arena, view.shown, **light)
+    for handler in (started, measured):
+        handler.then(settled, None, view.status, **light)
     view.clear.click(cleared, None, [view.prompt, *view.shown], **light)
     demo.load(arrived, None, view.shown, **light)
     view.header.ready(ready, None, view.status, **light)
@@ -187,7 +194,7 @@ def _runner(desk: Desk, mode: str | None) -> Any:
             prompt, system, mode or how, max_tokens, temperature, top_p, top_k, min_p, seed, presence, frequency,
             repetition, ignore_eos, plain, logprobs,
         )  # fmt: skip
-        async for update in desk.run(form, lang_of(request)):
+        async for update in desk.run(form, lang_of(request), session_of(request)):
             yield update
 
     return run

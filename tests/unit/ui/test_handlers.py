@@ -12,7 +12,8 @@ import pytest
 from specdemo.core.engine import EngineState
 from specdemo.core.events import Side
 from specdemo.errors import PromptError, UsageError
-from specdemo.ui.handlers import BEST_TOKENS, Desk, Form, event_data
+from specdemo.ui.asked import event_data
+from specdemo.ui.handlers import BEST_TOKENS, Desk, Form
 from tests.unit.ui.pair import WORDS, Control, world
 
 WHOLE = "".join(text for _, text in WORDS)
@@ -109,6 +110,22 @@ async def test_cancelling_stops_both_engines() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [engine.open_streams for engine in place.engines.values()] == [0, 0]
+
+
+async def test_stop_before_the_page_knows_its_run() -> None:
+    """A visitor who stops before the first message arrived still reads that the run was stopped, and so later."""
+    place = world(gate=asyncio.Event())
+    desk = Desk(place.services)
+    mine, others = desk.run(Form("go"), "en", "me"), desk.run(Form("go"), "en", "you")
+    await anext(mine)
+    await anext(others)
+    assert desk.settled("en", "me") is None
+    await mine.aclose()
+    update = await desk.stopped("{}", "en", "me")
+    assert "Stopped" in update[1]
+    assert "Stopped" in (desk.settled("en", "me") or "")
+    assert desk.settled("en", "nobody") is None
+    await others.aclose()
 
 
 async def test_waiting_visitors_see_their_place() -> None:
