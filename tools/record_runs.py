@@ -29,7 +29,7 @@ WANTED = (
     (
         "1-list",
         "A list that repeats itself | 重复格式的列表",
-        "Write twelve lines, one for each month, in exactly this form: 'In MONTH the shop is open from 9 to 17.'",
+        "List the days of the week, then list them again three times.",
         160,
     ),
     (
@@ -58,6 +58,12 @@ WANTED = (
         "A story: every sentence is new | 写故事：每句都是新的",
         "Tell me a short story about a lighthouse keeper who is afraid of the dark.",
         128,
+    ),
+    (
+        "6-no-drafts",
+        "Nothing to look up: no drafts at all | 无可查找：完全没有草稿",
+        "为什么有的人喜欢喝茶，有的人喜欢喝咖啡？",
+        96,
     ),
 )
 
