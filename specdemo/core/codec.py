@@ -7,13 +7,16 @@ check outside documents before (see ``runs/stored.py``).
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import CountersRead, Event, Failed, Finished, Noted, Started, Tokens
 from specdemo.core.run import SCHEMA, Probe, RunHeader, RunRecord
 
@@ -36,10 +39,30 @@ def to_json(record: RunRecord) -> Json:
     """``{"schema", "header", "events", "probe"}`` of plain dicts, lists, strings and numbers."""
     return {
         "schema": SCHEMA,
-        "header": encode(record.header),
+        "header": encode(replace(record.header, facts=_without_paths(record.header.facts))),
         "events": [event_to_json(event) for event in record.events],
         "probe": None if record.probe is None else encode(record.probe),
     }
+
+
+_ABSOLUTE = re.compile(r"^(/|[A-Za-z]:[\\/]|\\\\)")
+
+
+_Pair = tuple[EngineFacts | None, EngineFacts | None]
+
+
+def _without_paths(facts: _Pair) -> _Pair:
+    """Model folders as ``local:digest/name``: equal folders stay equal, and nobody learns a server's paths."""
+    return _without_path(facts[0]), _without_path(facts[1])
+
+
+def _without_path(facts: EngineFacts | None) -> EngineFacts | None:
+    if facts is None or facts.root is None or not _ABSOLUTE.match(facts.root):
+        return facts
+    root = facts.root
+    name = root.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
+    digest = hashlib.sha256(root.encode("utf-8", "replace")).hexdigest()[:8]
+    return replace(facts, root=f"local:{digest}/{name}")
 
 
 def event_to_json(event: Event) -> Json:

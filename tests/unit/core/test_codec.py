@@ -120,3 +120,23 @@ def test_wrong_values_are_refused(document: dict[str, Any], error: type[Exceptio
     """An event with an unknown type, side or kind, or a value of the wrong type, is refused."""
     with pytest.raises(error):
         event_from_json(document)
+
+
+@pytest.mark.parametrize("root", ["/srv/models/small", "C:\\models\\small", "\\\\host\\models\\small\\"])
+def test_no_path_of_a_server_is_kept(root: str) -> None:
+    """A model folder is kept by its name; equal folders stay equal, others do not become so."""
+    other = EngineFacts(B, "m", root="/elsewhere/small")
+    same = EngineFacts(A, "m", root=root)
+    found = to_json(RunRecord(RunHeader("r", 0.0, RunPlan(chat("x")), facts=(same, other)), ()))
+    first, second = (one["root"] for one in found["header"]["facts"])
+    assert first.endswith("/small")
+    assert "srv" not in first
+    assert "models" not in first
+    assert first != second
+
+
+def test_hub_ids_are_kept() -> None:
+    """A hub id says what was run, and is nobody's path."""
+    facts = EngineFacts(A, "m", root="owner/model")
+    found = to_json(RunRecord(RunHeader("r", 0.0, RunPlan(chat("x")), facts=(facts, None)), ()))
+    assert [one and one["root"] for one in found["header"]["facts"]] == ["owner/model", None]
