@@ -24,14 +24,23 @@ COVERED = ("specdemo/core", "specdemo/engines/wire")
 """Folders whose every line and branch must be exercised by unit tests: what decides numbers and verdicts."""
 
 
+TESTS_FAILED = 1
+"""pytest's exit code when tests ran and some failed; others mean that it could not run them."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """A command. ``skip`` says why it is not run; ``judge`` reads (exit code, stdout, stderr) into a result."""
+    """A command. ``skip`` says why it is not run; ``judge`` reads (exit code, stdout, stderr) into a result.
+
+    ``twice``: pytest's failures are tried once more, and the result says so. Only for tests with real processes and a
+    real browser, which a busy machine can starve.
+    """
 
     name: str
     argv: Sequence[str]
     skip: str | None = None
     judge: Callable[[int, str, str], str] | None = None
+    twice: bool = False
 
 
 def pytest(*arguments: str) -> list[str]:
@@ -53,10 +62,15 @@ def test_steps() -> list[Step]:
     """What ``make test`` runs."""
     no_engine = None if engine_python().is_file() else "there is no engine environment (ENGINE=none)"
     return [
-        Step("Python: unit and integration", pytest("--durations=8", "tests")),
+        Step("Python: unit and integration", pytest("--durations=8", "tests"), twice=True),
         Step("JavaScript", ["node", "--test", *javascript_tests()]),
-        Step("real engines", pytest("-m", "engine", "--timeout=900", "--durations=8", "tests/engine"), skip=no_engine),
-        Step("page in Chromium", pytest("-m", "e2e", "--timeout=300", "--durations=8", "tests/e2e")),
+        Step(
+            "real engines",
+            pytest("-m", "engine", "--timeout=900", "--durations=8", "tests/engine"),
+            skip=no_engine,
+            twice=True,
+        ),
+        Step("page in Chromium", pytest("-m", "e2e", "--timeout=300", "--durations=8", "tests/e2e"), twice=True),
     ]
 
 
@@ -135,6 +149,11 @@ def run_step(step: Step) -> str:
         return f"skipped: {step.skip}"
     if step.judge is None:
         done = subprocess.run(step.argv, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode == TESTS_FAILED and step.twice:
+            print("\n-- once more, only what failed", flush=True)
+            again = [*step.argv, "--last-failed", "--last-failed-no-failures", "none"]
+            done = subprocess.run(again, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+            return "passed, some at the second try" if done.returncode == 0 else "failed"
         return "passed" if done.returncode == 0 else "failed"
     captured = subprocess.run(
         step.argv, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
