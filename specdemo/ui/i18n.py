@@ -13,6 +13,7 @@ from typing import Literal
 
 import gradio as gr
 
+from specdemo.errors import SetupError
 from specdemo.ui import assets
 
 Lang = Literal["en", "zh"]
@@ -21,8 +22,13 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 
 @cache
 def words(lang: Lang) -> Mapping[str, str]:
-    """All sentences of one language by key."""
-    found: dict[str, str] = json.loads(assets.text(f"i18n/{lang}.json"))
+    """All sentences of one language by key: ``en.json`` and the parts ``<part>.en.json``. A key stands in one file."""
+    found: dict[str, str] = {}
+    for path in sorted((assets.folder() / "i18n").glob(f"*{lang}.json")):
+        part: dict[str, str] = json.loads(assets.text(f"i18n/{path.name}"))
+        if twice := found.keys() & part.keys():
+            raise SetupError(f"assets/i18n/{path.name} repeats words of another file: {', '.join(sorted(twice))}.")
+        found |= part
     return found
 
 

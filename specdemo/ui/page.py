@@ -61,6 +61,11 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
 
 def _layout(services: Services, tr: gr.I18n) -> _View:
     header = panes.console("header")
+    with gr.Tabs(elem_id="sd-tabs"), gr.Tab(tr("tab_race"), id="race", elem_id="sd-tab-race"):
+        return _race(services, tr, header)
+
+
+def _race(services: Services, tr: gr.I18n, header: gr.HTML) -> _View:
     with gr.Row(elem_id="sd-main", equal_height=False):
         with gr.Column(elem_id="sd-form", scale=1, min_width=320):
             buttons = _chips(tr)
