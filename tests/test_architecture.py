@@ -23,18 +23,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "core": {"errors"},
     "bench": {"core", "errors"},
     "runs": {"bench", "core", "errors"},
+    "store": {"runs", "bench", "core", "errors"},
     "wire": {"core", "errors"},
     "engines": {"wire", "core", "errors"},
     "plugin": set(),
     "settings": {"core", "errors"},
-    "ui": {"runs", "bench", "core", "errors"},
+    "ui": {"store", "runs", "bench", "core", "errors"},
     # The roots, where a concrete engine meets a run.
     "doctor": {"engines", "settings", "core", "errors"},
-    "compose": {"settings", "engines", "runs", "bench", "core", "errors"},
-    "cli": {"doctor", "compose", "settings", "engines", "ui", "runs", "bench", "core", "errors"},
+    "compose": {"settings", "engines", "store", "runs", "bench", "core", "errors"},
+    "cli": {"doctor", "compose", "settings", "engines", "ui", "store", "runs", "bench", "core", "errors"},
     "__main__": {"cli", "errors"},
     "__init__": set(),
-    "app": {"cli", "compose", "doctor", "settings", "engines", "ui", "runs", "bench", "core", "errors"},
+    "app": {"cli", "compose", "doctor", "settings", "engines", "ui", "store", "runs", "bench", "core", "errors"},
 }
 
 # Pure parts: no clock, file, process, network or event loop, and nothing from outside the standard library.
@@ -59,6 +60,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "core": set(),
     "bench": {"pydantic", "numpy"},
     "runs": {"pydantic", "pydantic_core", "psutil"},
+    "store": {"sqlalchemy", "alembic", "filelock"},
     "wire": {"pydantic", "pydantic_core", "orjson", "msgspec"},
     "engines": {"httpx", "orjson", "tokenizers", "psutil", "filelock", "platformdirs", "pydantic"},
     "plugin": {"torch", "vllm"},

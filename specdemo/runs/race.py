@@ -51,8 +51,8 @@ class Surroundings:
 
 
 def new_id() -> str:
-    """A run's id: 16 characters that nobody can guess."""
-    return secrets.token_urlsafe(12)
+    """A run's id: 22 characters, 128 bits of chance, since whoever knows a shared run's id may see it."""
+    return secrets.token_urlsafe(16)
 
 
 async def run(
