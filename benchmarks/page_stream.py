@@ -201,9 +201,10 @@ async def crowd(url: str, viewers: int, tokens: int) -> dict[str, float]:
         counts = dict.fromkeys(SIDES, 0)
         for at, frame in frames:
             for event in frame["ev"]:
-                if event["k"] == "tok":
-                    found.append(at - told["said"][event["s"]][counts[event["s"]]])
-                    counts[event["s"]] += 1
+                if isinstance(event, list):  # tokens: [side, ms, text]
+                    side = SIDES[event[0]]
+                    found.append(at - told["said"][side][counts[side]])
+                    counts[side] += 1
         complete += all(count == tokens for count in counts.values())
     span = max(told["said"][side][-1] for side in SIDES) - min(told["said"][side][0] for side in SIDES)
     return {

@@ -9,8 +9,11 @@ settings/                   from SPECDEMO_*, .env, TOML and flags to one frozen 
   layers.py                 the sources in order of force; where each value came from
   describe.py               the settings as a list; README's table
 core/                       the data path: pure, standard library only
+  wording.py                what specdemo says of a run, in English, by key
+  sentences.py              a sentence → its key and values, for other languages
   prompt.py                 what is asked: one prompt, every sampling field spelled out
   engine.py                 what to run, how it is doing, what it says of itself
+  choice.py                 which speculation a visitor may choose, and its cost
   events.py                 all that an engine can say
   run.py                    a run: header, log, probe
   outcome.py                one side's events, gathered
@@ -34,6 +37,7 @@ core/                       the data path: pure, standard library only
   glossary.py               name, formula and meaning of every number
   contract.py               the document of race --json
   codec.py                  a run as one JSON document, and back
+  packing.py                events in few bytes
   frames.py                 a run as the browser receives it
 engines/                    everything that knows vLLM
   models.py                 where a model comes from
@@ -155,6 +159,7 @@ doctor/                     what was found, what is not right, the mend
   report.py                 a finding, and all of them
 compose/                    where a concrete engine meets a run
   deployment.py             managed, attached, running already, or replay
+  switch.py                 another method for the speculative engine
   managed.py                two engines of our own
   attached.py               two addresses
   running.py                the engines of a running serve
@@ -168,10 +173,14 @@ ui/                         the page
   services.py               what the page needs from the rest
   feed.py                   one run as server-sent events
   panes.py                  the page's own components
+  visitors.py               who asks: signed cookie, trusted proxies
+  quota.py                  how much one visitor may ask for
+  telemetry.py              figures of the page itself, for Prometheus
   asked.py                  what a request says of itself
   handlers.py               what happens on a click
   page.py                   the layout, top to bottom, then the wiring
   routes.py                 routes beside Gradio's
+  switching.py              the route that changes the method
   guard.py                  what stands in front of every request
   server.py                 the web application
 cli/                        the commands

@@ -1,6 +1,6 @@
 /**
  * Numbers to text, the same for both sides and both directions: a loss is said as plainly as a win. What does not apply
- * is "–" with its reason, never 0. Pure. Times come in seconds, rates in tokens/s, shares from 0 to 1.
+ * is "–", never 0. Pure. Times come in seconds, rates in tokens/s, shares from 0 to 1.
  */
 
 export const ABSENT = "–";
@@ -103,13 +103,12 @@ export function lookup(values, name) {
 }
 
 /**
- * One shown number: its text, the raw value for data-value ("" if absent), and why it is absent.
- * @returns {{text: string, value: string, reason: string}}
+ * One shown number: its text, and the raw value for data-value ("" if absent).
+ * @returns {{text: string, value: string}}
  */
-export function show(name, value, { lang = "en", reasons = {} } = {}) {
-  if (!isNumber(value))
-    return { text: ABSENT, value: "", reason: reasons?.[name] ?? reasons?.[name.split(".").at(-1)] ?? "" };
-  return { text: (KINDS[name] ?? figure)(value, lang), value: String(value), reason: "" };
+export function show(name, value, { lang = "en" } = {}) {
+  if (!isNumber(value)) return { text: ABSENT, value: "" };
+  return { text: (KINDS[name] ?? figure)(value, lang), value: String(value) };
 }
 
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;

@@ -78,10 +78,26 @@ const string = (value) => (typeof value === "string" ? value : "");
 export function parseFrame(text) {
   try {
     const frame = JSON.parse(text);
-    return isObject(frame) && Number.isInteger(frame.seq) ? frame : null;
+    return isObject(frame) && Number.isInteger(frame.seq) ? { ...frame, ev: unpack(frame.ev) } : null;
   } catch {
     return null;
   }
+}
+
+/** Events as objects: tokens come as `[side, ms since the one before, text or texts, {what is unusual}]`. */
+export function unpack(events) {
+  let ms = 0;
+  return (Array.isArray(events) ? events : []).map((event) => {
+    if (!Array.isArray(event)) return event;
+    const [side, since, said, more] = event;
+    ms += number(since) ?? 0;
+    const pieces = Array.isArray(said) ? said.map(string) : null;
+    const n = pieces?.length ?? 1;
+    const o = side === 0 ? "t".repeat(n) : `${"d".repeat(Math.max(0, n - 1))}${n > 0 ? "t" : ""}`;
+    const token = { k: "tok", s: SIDES[side], at: ms / 1000, n, x: pieces?.join("") ?? string(said), o };
+    if (pieces !== null) token.p = pieces;
+    return isObject(more) ? { ...token, ...more } : token;
+  });
 }
 
 /** Folds a whole frame, as a live view does on arrival. @returns {View} */
@@ -166,15 +182,14 @@ function applyProvenance(side, event) {
     for (let i = 0; i < token.count; i += 1) at.set(token.first + i, token.at);
   }
   if (Array.isArray(event.steps)) {
+    let first = 0;
     side.steps = event.steps
       .filter((s) => Array.isArray(s) && Number.isInteger(s[0]))
-      .map(([first, tokens, drafted, accepted]) => ({
-        first,
-        tokens: number(tokens) ?? 0,
-        at: at.get(first) ?? side.end?.at ?? 0,
-        drafted: number(drafted),
-        accepted: number(accepted),
-      }));
+      .map(([tokens, drafted, accepted]) => {
+        const step = { first, tokens, at: at.get(first) ?? side.end?.at ?? 0 };
+        first += tokens;
+        return { ...step, drafted: number(drafted), accepted: number(accepted) };
+      });
     let s = 0;
     for (const token of side.tokens) {
       while (s + 1 < side.steps.length && side.steps[s + 1].first <= token.first) s += 1;

@@ -23,19 +23,36 @@
  * Fired to Python with trigger(name): "finished" {run} once after a live run's last frame, if a listener is bound.
  */
 import { createPage } from "./dom/page.mjs";
+import { pageRoot } from "./dom/stream.mjs";
 
 /** Called by mount.js with what gr.HTML gives to a component's script. */
 export function mount({ element, props, watch, trigger }) {
   const root = element.querySelector('[data-role="race"]');
   if (root === null) return;
   const page = createPage(root, (name, data) => trigger?.(name, data));
-  const read = () => {
+  let latest = 0;
+  const read = async () => {
+    latest += 1;
+    const mine = latest;
     try {
-      page.take(JSON.parse(props.value || "{}"));
+      const value = JSON.parse(props.value || "{}");
+      const sentences = await sentencesIn(value.lang);
+      if (mine === latest) page.take(value, sentences); // while the words came, another value may have
     } catch (error) {
       console.error("specdemo: unreadable value", error);
     }
   };
   read();
   watch("value", read);
+}
+
+let chinese = null; // asked for once
+
+/** The server's sentences in a language; null for English, which comes with each frame. */
+async function sentencesIn(lang) {
+  if (!String(lang ?? "").startsWith("zh")) return null;
+  chinese ??= fetch(new URL("assets/i18n/sentences/zh.json", pageRoot())).then((answer) =>
+    answer.ok ? answer.json() : null,
+  );
+  return chinese.catch(() => null);
 }

@@ -1,3 +1,5 @@
+import { spoken } from "./sentences.mjs";
+
 /**
  * The race view's words in English and Chinese. {name} is filled in by `words(...)`. Keys ending in one of the sides'
  * names or in a class are looked up by that value. Pure.
@@ -139,6 +141,7 @@ const en = {
   reconnecting: "The connection was lost; trying again.",
   gone: "This run cannot be read any more.",
   image: "image not loaded: {alt}",
+  foreign: "{text}",
 };
 
 const zh = {
@@ -277,6 +280,7 @@ const zh = {
   reconnecting: "连接中断，正在重试。",
   gone: "无法再读取这次运行。",
   image: "未加载图片：{alt}",
+  foreign: "原文：{text}",
 };
 
 export const LANGUAGES = Object.freeze({ en, zh });
@@ -284,10 +288,16 @@ export const LANGUAGES = Object.freeze({ en, zh });
 /**
  * @param {string} lang  "en" or "zh…"; anything else is English
  * @param {Record<string, string>} [overrides]
- * @returns {(key: string, values?: Record<string, string|number>) => string}
+ * @param {?Record<string, string>} [sentences]  the server's sentences in this language; null leaves them in English
+ * @returns {{(key: string, values?: Record<string, string|number>): string,
+ *            own: (holder: ?object, field: string, name?: string|number) => string}}
+ *          `own` is the text of a field that the server wrote, in the visitor's language
  */
-export function words(lang, overrides = {}) {
+export function words(lang, overrides = {}, sentences = null) {
   const table = { ...en, ...(String(lang).startsWith("zh") ? zh : {}), ...overrides };
-  return (key, values = {}) =>
+  const say = (key, values = {}) =>
     Object.hasOwn(table, key) ? table[key].replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole) : key;
+  const foreign = (text) => say("foreign", { text });
+  const how = { table: sentences, between: "；", foreign };
+  return Object.assign(say, { own: (holder, field, name) => spoken(holder, field, name, how) });
 }

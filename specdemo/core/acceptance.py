@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from specdemo.core.events import RequestSpeculation, SpecCounters
 from specdemo.core.results import Acceptance
+from specdemo.core.sentences import sentence
 
-NO_DRAFTS = "No drafts were proposed, so there is no acceptance to report."
+NO_DRAFTS = sentence("no_drafts")
 
 
 def exact(speculation: RequestSpeculation, *, delivered: int | None = None) -> Acceptance:
@@ -88,13 +89,12 @@ def from_counters(before: SpecCounters, after: SpecCounters, *, own_tokens: int 
     generated for others meanwhile, None if it cannot tell.
     """
     if _restarted(before, after):
-        reason = "The engine's counters restarted during the run."
-        return CounterDelta(Acceptance(reason=reason), reset=True)
+        return CounterDelta(Acceptance(reason=sentence("counters_restarted")), reset=True)
     drafts = _delta(before.drafts, after.drafts)
     drafted = _delta(before.draft_tokens, after.draft_tokens)
     accepted = _delta(before.accepted_tokens, after.accepted_tokens)
     if drafts is None or drafted is None or accepted is None:
-        return CounterDelta(Acceptance(reason="The engine has no speculation counters."))
+        return CounterDelta(Acceptance(reason=sentence("no_counters")))
     others: int | None = None
     generated = _delta(before.generation_tokens, after.generation_tokens)
     if generated is not None and own_tokens is not None:
@@ -148,7 +148,7 @@ def live_range(*, accepted: int, decode_steps: int, bursts: int, k: int | None, 
     ``bursts`` is the number of decode steps that delivered more than one token; a method that always drafts k tokens
     (draft model, EAGLE, MTP) leaves no range.
     """
-    reason = "Exact acceptance comes with the engine's last chunk."
+    reason = sentence("exact_later")
     if not k or decode_steps <= 0:
         return Acceptance(reason=reason)
     low = min(1.0, accepted / (k * decode_steps))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import log
 
+from specdemo.core.sentences import sentence
+
 CLOSE = 0.05
 """A prediction within 5 % of the measurement needs no cause."""
 
-UNKNOWN = "Too little is known of this run to explain the difference."
+UNKNOWN = sentence("cause_unknown")
 
 
 def cause(
@@ -34,7 +36,7 @@ def cause(
         return UNKNOWN
     ratio = measured / textbook
     if abs(log(ratio)) <= log(1.0 + CLOSE):
-        return f"As predicted: measured {measured:.2f}x, textbook {textbook:.2f}x."
+        return sentence("as_predicted", measured=measured, textbook=textbook)
     factors = {
         "uneven": length / expected,
         "coverage": tokens_per_step / length,
@@ -43,21 +45,11 @@ def cause(
     }
     furthest = min if ratio < 1.0 else max
     name = furthest(factors, key=lambda key: factors[key])
-    test = " (one fixed acceptance chance is rejected for this run)" if rejected else ""
-    sentences = {
-        "uneven": (
-            f"acceptance is uneven: {length:.2f} tokens per drafting step where {expected:.2f} were expected{test}."
-        ),
-        "coverage": (
-            f"only {coverage or 0.0:.0%} of the decode steps had a draft to check, so a step gave "
-            f"{tokens_per_step:.2f} tokens and not {length:.2f}."
-        ),
-        "cost": (
-            f"steps without a draft cost {undrafted or 1.0:.2f} standard steps, and steps with one {drafted:.2f}."
-        ),
-        "rest": (
-            f"single steps varied: step counts and median step times explain {corrected:.2f}x, the rest is noise or "
-            "stalls."
-        ),
+    test = sentence("part_rejected") if rejected else ""
+    causes = {
+        "uneven": sentence("part_uneven", length=length, expected=expected, test=test),
+        "coverage": sentence("part_coverage", coverage=coverage or 0.0, per_step=tokens_per_step, length=length),
+        "cost": sentence("part_cost", undrafted=undrafted or 1.0, drafted=drafted),
+        "rest": sentence("part_rest", corrected=corrected),
     }
-    return f"Measured {measured:.2f}x against {textbook:.2f}x in the textbook, mainly because {sentences[name]}"
+    return sentence("measured_against", measured=measured, textbook=textbook, cause=causes[name])

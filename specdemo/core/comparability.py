@@ -13,6 +13,7 @@ from specdemo.core.outcome import Outcome
 from specdemo.core.prompt import Prompt
 from specdemo.core.results import Check, CheckLevel
 from specdemo.core.run import Mode
+from specdemo.core.sentences import sentence
 
 Facts = tuple[EngineFacts | None, EngineFacts | None]
 PromptIds = tuple[Sequence[int] | None, Sequence[int] | None]
@@ -40,7 +41,7 @@ def checks(
     standard, speculative = facts
     if standard is None or speculative is None:
         silent = " and ".join(str(side) for side, known in zip(Side, facts, strict=True) if known is None)
-        found.append(Check("engines", "warn", f"The {silent} engine did not say how it is set up."))
+        found.append(Check("engines", "warn", sentence("engines_silent", silent=silent)))
     if standard is not None and speculative is not None:
         found.append(_model(standard, speculative))
         found.extend(_pair(standard, speculative))
@@ -55,13 +56,11 @@ def checks(
 def _prompt(ids: PromptIds) -> Check:
     left, right = ids
     if left is None or right is None:
-        return Check("prompt_tokens", "warn", "Prompt token ids could not be compared before the run.")
+        return Check("prompt_tokens", "warn", sentence("prompt_unknown"))
     if tuple(left) == tuple(right):
-        return Check("prompt_tokens", "ok", f"Both engines read the same {len(left)} prompt tokens.")
-    detail = f"The engines do not read the prompt alike: {len(left)} and {len(right)} prompt tokens"
-    if len(left) == len(right):
-        detail += " with different ids"
-    return Check("prompt_tokens", "block", detail + ".")
+        return Check("prompt_tokens", "ok", sentence("prompt_same", count=len(left)))
+    key = "prompt_other_ids" if len(left) == len(right) else "prompt_other"
+    return Check("prompt_tokens", "block", sentence(key, left=len(left), right=len(right)))
 
 
 def _sampling(prompt: Prompt) -> Check:
@@ -80,21 +79,20 @@ def _sampling(prompt: Prompt) -> Check:
         ("stop", str(len(chosen.stop)) if chosen.stop else "none"),
     ]
     sent = ", ".join(f"{name} {value}" for name, value in fields)
-    return Check("sampling", "ok", f"Sent in full to both: {sent}.")
+    return Check("sampling", "ok", sentence("sampling_sent", fields=sent))
 
 
 def _model(left: EngineFacts, right: EngineFacts) -> Check:
     if left.root is not None and right.root is not None:
         if left.root == right.root:
-            return Check("model", "ok", f"Both serve {_short(left.root)}.")
+            return Check("model", "ok", sentence("model_same", model=_short(left.root)))
         if _short(left.root) == _short(right.root):
-            detail = f"Both serve a model called {_short(left.root)}, from different places; are the weights the same?"
-            return Check("model", "warn", detail)
+            return Check("model", "warn", sentence("model_called", model=_short(left.root)))
         names = _short(left.root), _short(right.root)
-        return Check("model", "block", f"The engines serve different models: {names[0]} and {names[1]}.")
+        return Check("model", "block", sentence("model_other", left=names[0], right=names[1]))
     if left.model == right.model:
-        return Check("model", "ok", f"Both serve {left.model}.")
-    return Check("model", "block", f"The engines serve different models: {left.model} and {right.model}.")
+        return Check("model", "ok", sentence("model_same", model=left.model))
+    return Check("model", "block", sentence("model_other", left=left.model, right=right.model))
 
 
 def _short(root: str) -> str:
@@ -103,17 +101,19 @@ def _short(root: str) -> str:
 
 
 def _pair(left: EngineFacts, right: EngineFacts) -> Iterator[Check]:
-    yield from _equal("dtype", "number format", left.dtype, right.dtype)
-    yield from _equal("max_model_len", "length limit", _text(left.max_model_len), _text(right.max_model_len))
-    yield from _equal("version", "engine version", left.version, right.version)
+    yield from _equal("dtype", sentence("part_dtype"), left.dtype, right.dtype)
+    yield from _equal(
+        "max_model_len", sentence("part_max_model_len"), _text(left.max_model_len), _text(right.max_model_len)
+    )
+    yield from _equal("version", sentence("part_version"), left.version, right.version)
     ours, theirs = dict(left.settings), dict(right.settings)
     for name in sorted((ours.keys() | theirs.keys()) - _OWN_CHECK - _EXPECTED_TO_DIFFER):
         if name in ours and name in theirs:
             yield from _equal(name, name.replace("_", " "), ours[name], theirs[name])
         elif left.managed and right.managed:
             given, side = (ours[name], Side.STANDARD) if name in ours else (theirs[name], Side.SPECULATIVE)
-            detail = f"Setting {name.replace('_', ' ')} ({given}) is given to the {side} engine only."
-            yield Check(name, "warn", detail)
+            words = name.replace("_", " ")
+            yield Check(name, "warn", sentence("setting_one", name=words, value=given, side=side))
 
 
 def _text(value: int | None) -> str | None:
@@ -124,40 +124,38 @@ def _equal(name: str, words: str, left: str | None, right: str | None) -> Iterat
     if left is None or right is None:
         return
     if left == right:
-        yield Check(name, "ok", f"Same {words}: {left}.")
+        yield Check(name, "ok", sentence("setting_same", words=words, value=left))
     else:
-        yield Check(name, "warn", f"Different {words}: standard {left}, speculative {right}.")
+        yield Check(name, "warn", sentence("setting_other", words=words, left=left, right=right))
 
 
 def _device(left: EngineFacts, right: EngineFacts, mode: Mode) -> Iterator[Check]:
     if left.device_key is None or right.device_key is None:
         if mode == "race":
-            yield Check("device", "warn", "Whether both engines share a device is unknown, so the race is for show.")
+            yield Check("device", "warn", sentence("device_unknown"))
         return
     if left.device_key != right.device_key:
-        yield Check("device", "ok", "The engines run on separate devices.")
+        yield Check("device", "ok", sentence("device_separate"))
     elif mode == "race":
-        yield Check("device", "warn", "Both engines run on one device and slow each other: the race is for show.")
+        yield Check("device", "warn", sentence("device_shared"))
     else:
-        yield Check("device", "ok", "Both engines run on one device, one at a time.")
+        yield Check("device", "ok", sentence("device_in_turn"))
 
 
 def _speculation(standard: EngineFacts | None, speculative: EngineFacts | None) -> Iterator[Check]:
     if standard is not None and standard.speculating:
-        yield Check("standard_plain", "block", "The standard engine speculates too, so there is no reference.")
+        yield Check("standard_plain", "block", sentence("standard_speculates"))
     if speculative is None:
         return
     if speculative.lossy is not None:
-        detail = f"Lossy mode on ({speculative.lossy}): its output is not meant to equal the standard engine's."
-        yield Check("lossy", "block", detail)
+        yield Check("lossy", "block", sentence("lossy", mode=speculative.lossy))
     if speculative.speculating is False:
-        yield Check("speculation", "warn", "The speculative engine does not speculate: nothing is tested.")
+        yield Check("speculation", "warn", sentence("not_speculating"))
     elif speculative.speculating is None:
-        yield Check("speculation", "warn", "Whether the speculative engine really speculates is unknown.")
+        yield Check("speculation", "warn", sentence("speculating_unknown"))
     else:
-        method = f" with {speculative.method}" if speculative.method else ""
-        length = f", up to {speculative.k} tokens a step" if speculative.k else ""
-        yield Check("speculation", "ok", f"The speculative engine drafts{method}{length}.")
+        key = "drafts" + ("_with" if speculative.method else "") + ("_up_to" if speculative.k else "")
+        yield Check("speculation", "ok", sentence(key, method=speculative.method, count=speculative.k))
 
 
 def _sampling_hazards(speculative: EngineFacts, prompt: Prompt) -> Iterator[Check]:
@@ -165,19 +163,14 @@ def _sampling_hazards(speculative: EngineFacts, prompt: Prompt) -> Iterator[Chec
         return
     chosen = prompt.sampling
     if chosen.min_p > 0.0 and speculative.speculating is not False:
-        detail = "vLLM refuses min_p together with speculation: expect an error from the speculative engine."
-        yield Check("min_p", "warn", detail)
+        yield Check("min_p", "warn", sentence("min_p_refused"))
     device = speculative.device or ("cpu" if "+cpu" in (speculative.version or "") else None)
     if speculative.speculating is False or (device is not None and not device.startswith("cpu")):
         return
     if dict(speculative.settings).get(CPU_REPAIR) == "on":
-        yield Check("cpu_sampling", "ok", "Sampling with drafts is repaired on this CPU engine.")
+        yield Check("cpu_sampling", "ok", sentence("cpu_repaired"))
         return
-    detail = (
-        f"{'On a CPU' if device else 'Should this engine run on a CPU'}, vLLM draws drafted tokens with undefined "
-        "settings above temperature 0, and top_k can end the engine; use temperature 0."
-    )
-    yield Check("cpu_sampling", "warn", detail)
+    yield Check("cpu_sampling", "warn", sentence("cpu_sampling" if device else "cpu_sampling_unknown"))
 
 
 def after(standard: Outcome, speculative: Outcome) -> tuple[Check, ...]:
@@ -185,15 +178,12 @@ def after(standard: Outcome, speculative: Outcome) -> tuple[Check, ...]:
     found: list[Check] = []
     sizes = standard.prompt_size, speculative.prompt_size
     if sizes[0] is not None and sizes[1] is not None and sizes[0] != sizes[1]:
-        detail = f"The engines did not see the same prompt: {sizes[0]} and {sizes[1]} prompt tokens."
-        found.append(Check("prompt_tokens", "block", detail))
+        found.append(Check("prompt_tokens", "block", sentence("prompt_sizes", left=sizes[0], right=sizes[1])))
     cached = [_cached(side) for side in (standard, speculative)]
     if any(cached):
         counts = " and ".join("unknown" if count is None else str(count) for count in cached)
-        level: CheckLevel = "warn"
-        detail = f"Prompt tokens came from a warm prefix cache (standard and speculative: {counts})"
-        detail += "; first-token times are not comparable." if cached[0] != cached[1] else "."
-        found.append(Check("warm_cache", level, detail))
+        key = "warm_cache_uneven" if cached[0] != cached[1] else "warm_cache"
+        found.append(Check("warm_cache", "warn", sentence(key, counts=counts)))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from specdemo.core.events import Event, Side, Tokens
 from specdemo.core.outcome import Outcome
+from specdemo.core.sentences import sentence
 
 OWN_END = frozenset({"stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence"})
 """Finish reasons by which the model itself (or a stop string) ended the text; all others cut it."""
@@ -120,10 +121,10 @@ def compare_ids(standard: Outcome, speculative: Outcome, *, limit: int | None) -
     if _same_text(standard, speculative):
         # Ids past a stop can only be in the burst that held the stop; the end-of-text id is one without text.
         if extra == 1 and longer.finish_reason in OWN_END:
-            remarks.append(f"The {longer.side} engine also sent the id of the stop token itself; it has no text.")
+            remarks.append(sentence("stop_id", side=longer.side))
             return Comparison("equal", at, tuple(remarks))
         if extra < longer.last_chunk_size():
-            remarks.append(f"The {longer.side} engine sent {extra} surplus token ids after the stop, without text.")
+            remarks.append(sentence("surplus_after_stop", side=longer.side, count=extra))
             return Comparison("equal", at, tuple(remarks))
     return Comparison("ended", at, tuple(remarks))
 
@@ -132,7 +133,7 @@ def _within(outcome: Outcome, limit: int | None, remarks: list[str]) -> tuple[in
     ids = outcome.ids or ()
     if limit is None or len(ids) <= limit:
         return ids
-    remarks.append(f"The {outcome.side} engine sent {len(ids) - limit} surplus token ids beyond the limit of {limit}.")
+    remarks.append(sentence("surplus_over_limit", side=outcome.side, count=len(ids) - limit, limit=limit))
     return ids[:limit]
 
 

@@ -1,4 +1,7 @@
-"""The document of ``specdemo race --json``: strict JSON, fixed names, null for what does not apply."""
+"""The document of ``specdemo race --json``: strict JSON, fixed names, null for what does not apply.
+
+Beside a sentence stands ``say``: its key and values, for programs that react to it or speak another language.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from specdemo.core.results import Acceptance, Note, SideMetrics, Verdict, VerdictToken
 from specdemo.core.run import SCHEMA, Assessment, RunRecord, SideResult
+from specdemo.core.sentences import spoken
 
 Json = dict[str, Any]
 
@@ -30,7 +34,7 @@ def contract(record: RunRecord, assessment: Assessment) -> Json:
         },
         "verdict": _verdict(assessment.verdict),
         "comparability": [
-            {"check": check.check, "level": check.level, "detail": check.detail} for check in assessment.checks
+            spoken({"check": check.check, "level": check.level, "detail": check.detail}) for check in assessment.checks
         ],
         "notes": [_note(note) for note in assessment.notes],
     }
@@ -44,7 +48,7 @@ def _number(value: float | None) -> float | None:
 def _side(side: SideResult) -> Json:
     error = None
     if side.error_kind is not None:
-        error = {"kind": side.error_kind, "message": side.error_message or ""}
+        error = spoken({"kind": side.error_kind, "message": side.error_message or ""})
     return {
         "state": side.state,
         "text": side.text,
@@ -93,7 +97,7 @@ def _acceptance(taken: Acceptance) -> Json:
 
 
 def _verdict(verdict: Verdict) -> Json:
-    return {
+    said = {
         "class": verdict.cls,
         "position": verdict.position,
         "standard_token": _token(verdict.standard_token),
@@ -105,6 +109,7 @@ def _verdict(verdict: Verdict) -> Json:
         "level": verdict.level,
         "remarks": list(verdict.remarks),
     }
+    return spoken(said)
 
 
 def _token(token: VerdictToken | None) -> Json | None:
@@ -112,4 +117,4 @@ def _token(token: VerdictToken | None) -> Json | None:
 
 
 def _note(note: Note) -> Json:
-    return {"kind": note.kind, "message": note.message, "side": None if note.side is None else str(note.side)}
+    return spoken({"kind": note.kind, "message": note.message, "side": None if note.side is None else str(note.side)})

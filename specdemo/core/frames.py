@@ -17,12 +17,14 @@ from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Event, Failed, Finished, Noted, Side, Started, TokenLogprob, Tokens
 from specdemo.core.metrics import SideMeter
 from specdemo.core.outcome import chunk_tokens
+from specdemo.core.packing import packed, packed_step
 from specdemo.core.provenance import live_origins, provenance
 from specdemo.core.results import Note, SideMetrics
 from specdemo.core.run import Assessment, Probe, RunHeader, RunRecord
+from specdemo.core.sentences import spoken
 from specdemo.core.verdict import LiveVerdict
 
-VERSION = 1
+VERSION = 2
 NUMBERS_EVERY = 0.1
 """Seconds between two sets of live numbers: text may come more often than numbers can be read."""
 
@@ -114,11 +116,11 @@ class FrameEncoder:
         return self._sealed(frame)
 
     def _open(self, now: float) -> Frame:
-        frame: Frame = {"v": VERSION, "run": self._id, "seq": self._seq, "t": round(max(now, 0.0), 4)}
+        frame: Frame = {"seq": self._seq, "t": round(max(now, 0.0), 3)}
         if self._head is not None:
-            frame["head"] = self._head
+            frame |= {"v": VERSION, "run": self._id, "head": self._head}
             self._sent["checks"] = self._head["checks"]
-        frame["ev"] = self._fresh
+        frame["ev"] = packed(self._fresh)
         return frame
 
     def _sealed(self, frame: Frame) -> Frame:
@@ -134,13 +136,13 @@ class FrameEncoder:
         for side, values in metrics.items():
             new = self._sides[side].changed_numbers(values, exact=exact)
             if new:
-                changed[str(side)] = new
+                changed[str(side)] = spoken(new)
         if changed:
             frame["m"] = changed
 
 
-_BARE = 5
-"""Keys of a frame without news: v, run, seq, t, ev."""
+_BARE = 3
+"""Keys of a frame without news: seq, t, ev."""
 
 
 class _SideState:
@@ -173,7 +175,8 @@ class _SideState:
                 return {**base, "k": "end", "state": "finished", "reason": event.finish_reason}
             case Failed():
                 self._state = "cancelled" if event.kind == "cancelled" else "failed"
-                return {**base, "k": "end", "state": self._state, "kind": event.kind, "message": event.message}
+                end = {**base, "k": "end", "state": self._state, "kind": event.kind, "message": event.message}
+                return spoken(end)
             case _:
                 return None
 
@@ -206,7 +209,7 @@ class _SideState:
             return None
         return {
             "k": "prov", "s": str(self.side), "at": round(events[-1].at, 5), "o": letters,
-            "steps": [[step.first, step.tokens, step.drafted, step.accepted] for step in exact.steps],
+            "steps": [packed_step(step) for step in exact.steps],
         }  # fmt: skip
 
     def changed_numbers(self, metrics: SideMetrics, *, exact: bool) -> Frame:
@@ -251,7 +254,7 @@ def plain(value: Any) -> Any:
         found = {_NAMES.get(f.name, f.name): plain(getattr(value, f.name)) for f in fields(value)}
         if "reasons" in found:
             found["reasons"] = dict(found["reasons"])
-        return found
+        return spoken(found)
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, Side):
@@ -267,7 +270,8 @@ def _logprob(token: TokenLogprob) -> list[Any]:
 
 
 def _live_verdict(live: LiveVerdict) -> Frame:
-    return {"live": True, "class": None, "compared": live.compared, "position": live.position}
+    shown: Frame = {"live": True, "compared": live.compared}
+    return shown if live.position is None else {**shown, "position": live.position}
 
 
 def _head(header: RunHeader, recorded: Recorded | None) -> Frame:

@@ -23,6 +23,7 @@ from specdemo.core.events import (
 )
 from specdemo.core.rates import LiveRate
 from specdemo.core.results import Acceptance, CountSource, Note, SideMetrics
+from specdemo.core.sentences import sentence
 
 ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
 """Methods that draft k tokens in every step; others (n-gram, suffix) only when they find something."""
@@ -184,7 +185,7 @@ class SideMeter:
 
         ttft = _since(start, self._first)
         if ttft is None:
-            reasons.append(("ttft_s", "No token has arrived."))
+            reasons.append(("ttft_s", sentence("no_token")))
         tpot = None
         decode = None
         if self._first is not None and tokens is not None and tokens > 1:
@@ -199,12 +200,12 @@ class SideMeter:
         if decode is None:
             reasons.append(("decode_tokens_per_s", absent.rate(tokens, self._chunks)))
         elif source == "usage" and self._text_chunks:
-            reasons.append(("decode_tokens_per_s", "The server sends no ids: one token is assumed in the first chunk."))
+            reasons.append(("decode_tokens_per_s", sentence("one_assumed")))
 
         e2el = _since(start, self._finished.at) if self._finished else None
         wall = e2el if self.final else _since(start, self._last) if self._first is not None else None
         if e2el is None:
-            reasons.append(("e2el_s", "The request did not finish." if self.final else "The request still runs."))
+            reasons.append(("e2el_s", sentence("not_finished" if self.final else "still_runs")))
         per_step, steps = self._per_step(source, merged)
         if per_step is None:
             reasons.append(
@@ -263,9 +264,9 @@ class SideMeter:
             if taken.source != "none" or not self._plain:
                 return taken
         if self._plain:
-            return Acceptance(reason=f"The {self.side} engine does not draft.")
+            return Acceptance(reason=sentence("no_drafting", side=self.side))
         if self.final:
-            return Acceptance(reason="The engine reported neither per-request numbers nor counters.")
+            return Acceptance(reason=sentence("no_numbers"))
         return acceptance.live_range(
             accepted=max(0, self._tokens - self._b1 - (self._chunks - 1)), decode_steps=self._chunks - 1,
             bursts=self._bursts, k=self._k, always_drafts=self._always,

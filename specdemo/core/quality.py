@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from specdemo.core.acceptance import CounterDelta
 from specdemo.core.events import SIDES, Finished, RequestSpeculation, Side
 from specdemo.core.results import CountSource, Note, SideMetrics, Speedup
+from specdemo.core.sentences import sentence
 
 CLUMP_CHUNKS = 16
 """Fewer chunks than this say nothing about clumping."""
@@ -61,74 +62,65 @@ def stream_notes(
 ) -> Iterator[Note]:  # fmt: skip
     """Notes on one side's stream; most need its end."""
     if merged:
-        text = f"{tokens} tokens came in {chunks} chunks: several engine steps were merged, so steps are not counted."
-        yield Note("coalesced", text, side)
+        yield Note("coalesced", sentence("coalesced", tokens=tokens, chunks=chunks), side)
     if is_clumped:
-        text = (
-            f"{tiny_gaps} of {chunks - 1} chunks arrived together with the one before: something on the way buffers "
-            "the stream, so first-token time and gaps are unreliable."
-        )
-        yield Note("clumped", text, side)
+        yield Note("clumped", sentence("clumped", tiny=tiny_gaps, gaps=chunks - 1), side)
     if source == "approximate":
-        text = "The server sends neither token ids nor usage: tokens are estimated by chunks."
-        yield Note("no_token_ids", text, side)
+        yield Note("no_token_ids", sentence("by_chunks"), side)
     elif source == "usage":
-        yield Note("no_token_ids", "The server sends no token ids: tokens are counted by its own usage numbers.", side)
+        yield Note("no_token_ids", sentence("by_usage"), side)
     if finished is None:
         return
     if finished.usage is None and source != "approximate":
-        yield Note("no_usage", "The server sent no usage numbers, so the token count could not be cross-checked.", side)
+        yield Note("no_usage", sentence("no_usage"), side)
     elif finished.usage is not None and source == "ids":
         yield from _usage_notes(side, finished.usage.completion_tokens, tokens)
     if finished.speculation is not None:
         problems = list(_identities(finished.speculation, tokens=tokens, chunks=chunks, merged=merged))
         if problems:
-            yield Note("metrics_mismatch", "The engine's numbers do not add up: " + "; ".join(problems) + ".", side)
+            yield Note("metrics_mismatch", sentence("metrics_mismatch", problems="; ".join(problems)), side)
 
 
 def _usage_notes(side: Side, reported: int, received: int) -> Iterator[Note]:
     if reported > received:
-        text = f"The server reported {reported} tokens and {received} token ids arrived."
-        yield Note("token_ids_lost", text, side)
+        yield Note("token_ids_lost", sentence("token_ids_lost", reported=reported, received=received), side)
     elif reported < received:
-        text = f"{received} token ids arrived and the server counts {reported}: {received - reported} are surplus."
-        yield Note("surplus_ids", text, side)
+        surplus = received - reported
+        yield Note("surplus_ids", sentence("surplus_ids", reported=reported, received=received, surplus=surplus), side)
 
 
 def _identities(spec: RequestSpeculation, *, tokens: int, chunks: int, merged: bool) -> Iterator[str]:
     steps, drafted, accepted = spec.steps, spec.drafted, spec.accepted
     if min(steps, drafted, accepted) < 0 or accepted > drafted:
-        yield f"{accepted} accepted of {drafted} drafted"
+        yield sentence("part_accepted_of", accepted=accepted, drafted=drafted)
     if tokens and not merged:
         limit = spec.max_draft if spec.max_draft is not None else accepted
         if tokens - chunks < accepted - limit:
-            yield f"{accepted} drafts accepted but only {tokens - chunks} seen in the stream"
+            yield sentence("part_accepted_seen", accepted=accepted, seen=tokens - chunks)
         if chunks - 1 < steps:
-            yield f"{steps} drafting steps but {chunks - 1} decode steps in the stream"
+            yield sentence("part_steps_seen", steps=steps, seen=chunks - 1)
     histogram = spec.histogram
     if histogram and sum(histogram) != steps:
-        yield f"the histogram counts {sum(histogram)} steps, not {steps}"
+        yield sentence("part_histogram_steps", counted=sum(histogram), steps=steps)
     if histogram and sum(j * count for j, count in enumerate(histogram)) != accepted:
-        yield "the histogram does not add up to the accepted tokens"
+        yield sentence("part_histogram_sum")
     taken, offered = spec.accepted_per_step, spec.drafted_per_step
     if taken is not None and (len(taken) != steps or sum(taken) != accepted):
-        yield "the accepted tokens per step do not add up"
+        yield sentence("part_accepted_sum")
     if offered is not None and (len(offered) != steps or sum(offered) != drafted):
-        yield "the drafted tokens per step do not add up"
+        yield sentence("part_drafted_sum")
     if taken is not None and offered is not None and any(a > d for a, d in zip(taken, offered, strict=False)):
-        yield "a step accepted more than it drafted"
+        yield sentence("part_accepted_more")
 
 
 def counter_notes(side: Side, delta: CounterDelta, *, used: bool) -> Iterator[Note]:
     """Notes on whole-engine counters; ``used``: the acceptance shown is taken from them."""
     if used and delta.acceptance.source == "engine":
-        text = "Acceptance is that of the whole server during this run, by its counters, not of this request alone."
-        yield Note("whole_server", text, side)
+        yield Note("whole_server", sentence("whole_server"), side)
     if used and delta.reset:
-        yield Note("counters_reset", "The engine's counters restarted during the run, so they say nothing.", side)
+        yield Note("counters_reset", sentence("counters_reset"), side)
     if delta.other_tokens is not None and delta.other_tokens > OTHER_TOKENS:
-        text = f"The engine generated {delta.other_tokens} tokens for others meanwhile, so this run had it not alone."
-        yield Note("other_traffic", text, side)
+        yield Note("other_traffic", sentence("other_traffic", tokens=delta.other_tokens), side)
 
 
 def pair_notes(standard: SideMetrics, speculative: SideMetrics, gained: Speedup) -> Iterator[Note]:
@@ -136,12 +128,7 @@ def pair_notes(standard: SideMetrics, speculative: SideMetrics, gained: Speedup)
     times = standard.ttft_s, speculative.ttft_s
     for side, own, other in zip(SIDES, times, reversed(times), strict=True):
         if own is not None and other and own > COLD_S and own > COLD_RATIO * other:
-            text = f"First token after {own:.1f} s against {other:.1f} s: this side may have had a cold start."
-            yield Note("cold_start", text, side)
+            yield Note("cold_start", sentence("cold_start", own=own, other=other), side)
     most = speculative.tokens_per_step
     if gained.decode is not None and most is not None and gained.decode > PLAUSIBLE * most:
-        text = (
-            f"The speedup of {gained.decode:.2f}x is above the {most:.2f} tokens per step, the most that speculation "
-            "can give: the standard run was disturbed, so measure again on a quiet machine."
-        )
-        yield Note("implausible", text)
+        yield Note("implausible", sentence("implausible", speedup=gained.decode, most=most))

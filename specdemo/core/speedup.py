@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdemo.core.results import SideMetrics, Speedup
+from specdemo.core.sentences import sentence
 
 LONG_ENOUGH = 2
 """Output tokens below which there is no decode time at all."""
@@ -18,23 +19,23 @@ def speedup(
     whether both wrote the same tokens, None if unknown.
     """
     if not ended:
-        reason = "Both sides must finish before they can be compared."
+        reason = sentence("both_finish")
         return Speedup(basis=reason, reasons=tuple((name, reason) for name in ("decode", "e2e", "ttft")))
     reasons: list[tuple[str, str]] = []
     lengths = standard.output_tokens, speculative.output_tokens
     decode = _ratio(speculative.decode_tokens_per_s, standard.decode_tokens_per_s)
     if decode is None:
-        reasons.append(("decode", "A side has no decode rate (too few tokens, or all in one chunk)."))
+        reasons.append(("decode", sentence("no_decode_rate")))
     ttft = _ratio(standard.ttft_s, speculative.ttft_s)
     if ttft is None:
-        reasons.append(("ttft", "A side delivered no token."))
+        reasons.append(("ttft", sentence("side_no_token")))
     e2e = None
     if lengths[0] != lengths[1]:
-        reasons.append(("e2e", f"The outputs differ in length ({lengths[0]} and {lengths[1]} tokens)."))
+        reasons.append(("e2e", sentence("other_lengths", left=lengths[0], right=lengths[1])))
     else:
         e2e = _ratio(standard.e2el_s, speculative.e2el_s)
         if e2e is None:
-            reasons.append(("e2e", "A side has no end-to-end time."))
+            reasons.append(("e2e", sentence("no_e2e")))
     return Speedup(decode, e2e, ttft, _basis(lengths, same_tokens), tuple(reasons))
 
 
@@ -44,11 +45,11 @@ def _ratio(top: float | None, bottom: float | None) -> float | None:
 
 def _basis(lengths: tuple[int | None, int | None], same_tokens: bool | None) -> str:
     if None in lengths:
-        return "Time per output token; a side's token count is unknown."
+        return sentence("basis_unknown")
     if lengths[0] != lengths[1]:
-        return f"Time per output token over different texts of {lengths[0]} and {lengths[1]} tokens."
+        return sentence("basis_lengths", left=lengths[0], right=lengths[1])
     if same_tokens is False:
-        return f"Time per output token over different texts of equal length ({lengths[0]} tokens)."
+        return sentence("basis_texts", count=lengths[0])
     if same_tokens is None:
-        return f"Time per output token over {lengths[0]} tokens a side."
-    return f"Time per output token over the same {lengths[0]} tokens."
+        return sentence("basis_each", count=lengths[0])
+    return sentence("basis_same", count=lengths[0])

@@ -26,11 +26,12 @@ from specdemo.core.events import Tokens
 from specdemo.core.gtest import p_value
 from specdemo.core.outcome import Outcome
 from specdemo.core.results import SideMetrics, Theory
+from specdemo.core.sentences import sentence
 
 REJECTED_BELOW = 0.01
 """A run this unlikely under one fixed acceptance chance rejects it."""
 
-_WAITING = "The prediction needs the engine's numbers per step."
+_WAITING = sentence("needs_steps")
 
 
 def theory(
@@ -50,7 +51,7 @@ def theory(
         return Theory(k=k, measured_speedup=measured, reasons=(("a", _WAITING),))
     k = spec.max_draft or k
     if spec.steps <= 0 or spec.drafted <= 0 or k is None:
-        reason = "No drafts were proposed." if k is not None else "The draft length is unknown."
+        reason = sentence("no_drafts_proposed" if k is not None else "k_unknown")
         return Theory(k=k, measured_speedup=measured, reasons=(("a", reason),))
     per_step = tuple(zip(spec.accepted_per_step or (), spec.drafted_per_step or (), strict=False))
     rejected = _rejections(per_step, spec.histogram, spec.steps)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specdemo.core.sentences import sentence
+
 _BY_DTYPE = {
     "float32": 1e-3,
     "float16": 0.06,
@@ -33,9 +35,8 @@ def tolerance(dtype: str | None, quantization: str | None = None) -> Tolerance:
     name = (dtype or "").lower().removeprefix("torch.")
     name = _ALIASES.get(name, name)
     if (quantization or "").lower() not in _PLAIN:
-        text = f"quantised weights ({quantization}): no measurement of their own, so that of bfloat16"
-        return Tolerance(_BY_DTYPE["bfloat16"], text)
+        return Tolerance(_BY_DTYPE["bfloat16"], sentence("part_quantised", name=quantization))
     known = _BY_DTYPE.get(name)
     if known is not None:
-        return Tolerance(known, f"default for {name}")
-    return Tolerance(_BY_DTYPE["bfloat16"], "the engines do not tell their number format, so that of bfloat16")
+        return Tolerance(known, sentence("part_default", name=name))
+    return Tolerance(_BY_DTYPE["bfloat16"], sentence("part_dtype_unknown"))

@@ -18,6 +18,7 @@ from specdemo.core.outcome import Outcome
 from specdemo.core.prompt import Prompt
 from specdemo.core.results import Acceptance, Check, Verdict, VerdictClass, VerdictToken
 from specdemo.core.run import Probe
+from specdemo.core.sentences import sentence
 from specdemo.core.tolerance import Tolerance, tolerance
 
 __all__ = ["LiveVerdict", "judge"]
@@ -39,11 +40,6 @@ class _Pair:
     limit: Tolerance
     drafted: bool | None
     control: bool
-
-    @property
-    def second(self) -> str:
-        """What to call the second side in a sentence."""
-        return "second standard run" if self.control else "speculative engine"
 
 
 def judge(
@@ -88,13 +84,11 @@ def _refused(pair: _Pair, checks: Sequence[Check]) -> Verdict | None:
     at = _shared(pair.standard, pair.speculative)
     for check in checks:
         if check.level == "block":
-            return _not_comparable(f"Not comparable: {check.detail}", compared=at, position=_parting(pair, at))
+            return _not_comparable(
+                sentence("not_comparable", why=check.detail), compared=at, position=_parting(pair, at)
+            )
     if not pair.prompt.greedy:
-        reason = (
-            f"At temperature {pair.prompt.sampling.temperature:g} both engines draw at random, so equal tokens are not "
-            "to be expected; compare distributions over many draws instead."
-        )
-        return _not_comparable(reason)
+        return _not_comparable(sentence("random", temperature=pair.prompt.sampling.temperature))
     different = _different_prompts(pair)
     if different is not None:
         return _not_comparable(different, compared=at, position=_parting(pair, at))
@@ -123,22 +117,11 @@ def _different_prompts(pair: _Pair) -> str | None:
         if ids[0] == ids[1]:
             return None
         at = common_prefix(ids[0], ids[1])
-        return (
-            f"The engines did not see the same prompt: {len(ids[0])} and {len(ids[1])} prompt tokens, "
-            f"different from prompt token {at + 1} on."
-        )
+        return sentence("prompt_parts", left=len(ids[0]), right=len(ids[1]), position=at + 1)
     sizes = left.prompt_size, right.prompt_size
     if None not in sizes and sizes[0] != sizes[1]:
-        return f"The engines did not see the same prompt: {sizes[0]} and {sizes[1]} prompt tokens."
+        return sentence("prompt_sizes", left=sizes[0], right=sizes[1])
     return None
-
-
-_ENDINGS = {
-    "waiting": "has not started",
-    "running": "is still writing",
-    "cancelled": "was stopped",
-    "failed": "failed",
-}
 
 
 def _unfinished(pair: _Pair) -> Verdict | None:
@@ -147,20 +130,18 @@ def _unfinished(pair: _Pair) -> Verdict | None:
         return None
     said = " and ".join(_ending(side) for side in sides)
     if pair.standard.ids is None or pair.speculative.ids is None:
-        return _not_comparable(f"Cannot decide: {said}.", level="text")
+        return _not_comparable(sentence("unfinished_text", said=said), level="text")
     at = _shared(pair.standard, pair.speculative)
     if at < min(len(pair.standard.ids), len(pair.speculative.ids)):
-        reason = f"Cannot decide: {said}; the outputs part at output token {at + 1}."
+        reason = sentence("unfinished_parted", said=said, position=at + 1)
         return _not_comparable(reason, compared=at, position=at)
-    return _not_comparable(f"Cannot decide: {said}; the first {at} tokens match.", compared=at)
+    return _not_comparable(sentence("unfinished_match", said=said, count=at), compared=at)
 
 
 def _ending(side: Outcome) -> str:
-    count = f" after {len(side.ids)} tokens" if side.ids is not None else ""
-    verb = _ENDINGS[side.state]
-    if side.failure is not None and side.failure.kind == "interrupted":
-        verb = "was interrupted"
-    return f"the {side.side} stream {verb}{count}"
+    after = sentence("part_after", count=len(side.ids)) if side.ids is not None else ""
+    broken = side.failure is not None and side.failure.kind == "interrupted"
+    return sentence(f"part_{'interrupted' if broken else side.state}", side=side.side, after=after)
 
 
 # ---------------------------------------------------------------- a finished, greedy pair
@@ -169,10 +150,10 @@ def _ending(side: Outcome) -> str:
 def _compared(pair: _Pair) -> Verdict:
     left, right = pair.standard, pair.speculative
     if left.ids is None or right.ids is None:
-        return _by_text(pair, ("A server sent no token ids: texts were compared, and no token position is claimed.",))
+        return _by_text(pair, (sentence("by_text"),))
     result = compare_ids(left, right, limit=pair.prompt.sampling.max_tokens)
     if result.kind in ("split", "ended") and (left.ids_lost or right.ids_lost):
-        return _by_text(pair, (*_lost(pair), "So texts were compared, and no token position is claimed."))
+        return _by_text(pair, (*_lost(pair), sentence("so_by_text")))
     remarks = (*result.remarks, *_lost(pair), *_finish_reasons(pair))
     if result.kind == "equal":
         return _equal(pair, result.at, "tokens", remarks)
@@ -183,7 +164,9 @@ def _compared(pair: _Pair) -> Verdict:
 
 def _lost(pair: _Pair) -> tuple[str, ...]:
     return tuple(
-        f"The {side.side} server reported {side.finished.usage.completion_tokens} tokens and delivered {len(side.ids)}."
+        sentence(
+            "delivered_less", side=side.side, reported=side.finished.usage.completion_tokens, received=len(side.ids)
+        )
         for side in (pair.standard, pair.speculative)
         if side.ids_lost and side.finished and side.finished.usage and side.ids is not None
     )
@@ -193,21 +176,21 @@ def _finish_reasons(pair: _Pair) -> tuple[str, ...]:
     left, right = pair.standard.finish_reason, pair.speculative.finish_reason
     if left == right:
         return ()
-    return (f"Finish reasons differ: standard {left or 'none'}, speculative {right or 'none'}.",)
+    return (sentence("finish_reasons", left=left or "none", right=right or "none"),)
 
 
 def _equal(pair: _Pair, count: int, unit: str, remarks: tuple[str, ...]) -> Verdict:
     level: Level = "ids" if unit == "tokens" else "text"
     compared = count if unit == "tokens" else 0
     if pair.drafted is False and not pair.control:
-        reason = f"Nothing was tested: no drafts were proposed (nothing to look up). All {count} {unit} are equal."
+        reason = sentence(f"empty_test_{unit}", count=count)
         return _verdict("not_tested", reason, compared, level, remarks)
     if pair.drafted is None and not pair.control:
-        remarks = (*remarks, "The engine does not tell whether drafts were proposed, so the test may be empty.")
+        remarks = (*remarks, sentence("drafts_unknown"))
     if {pair.standard.finish_reason, pair.speculative.finish_reason} == {"length"}:
-        reason = f"All {count} {unit} are equal, up to the length limit."
+        reason = sentence(f"limit_{unit}", count=count)
         return _verdict("identical_to_limit", reason, compared, level, remarks)
-    return _verdict("identical", f"All {count} {unit} are equal.", compared, level, remarks)
+    return _verdict("identical", sentence(f"equal_{unit}", count=count), compared, level, remarks)
 
 
 def _verdict(cls: VerdictClass, reason: str, compared: int, level: Level, remarks: tuple[str, ...]) -> Verdict:
@@ -217,7 +200,7 @@ def _verdict(cls: VerdictClass, reason: str, compared: int, level: Level, remark
 def _shorter(pair: _Pair, at: int, remarks: tuple[str, ...]) -> Verdict:
     left, right = len(pair.standard.ids or ()), len(pair.speculative.ids or ())
     side, count, other = ("standard", left, right) if left < right else ("speculative", right, left)
-    reason = f"Cannot decide: the {side} output is shorter ({count} of {other} tokens); the first {at} tokens match."
+    reason = sentence("shorter", side=side, count=count, other=other, equal=at)
     return _verdict("not_comparable", reason, at, "ids", remarks)
 
 
@@ -227,15 +210,15 @@ def _by_text(pair: _Pair, remarks: tuple[str, ...]) -> Verdict:
     if result.kind == "equal":
         return _equal(pair, result.at, "characters", remarks)
     if result.kind == "short":
-        reason = f"Cannot decide: one text is shorter; the first {result.at} characters match."
+        reason = sentence("shorter_text", equal=result.at)
         return _verdict("not_comparable", reason, 0, "text", remarks)
-    reason = f"The texts differ from character {result.at + 1} on; how close the choice was is unknown without ids."
+    reason = sentence("texts_differ", position=result.at + 1)
     return _verdict("different", reason, 0, "text", (*remarks, *_undrafted(pair)))
 
 
 def _undrafted(pair: _Pair) -> tuple[str, ...]:
     if pair.drafted is False and not pair.control:
-        return ("No drafts were proposed, so speculation cannot be the cause.",)
+        return (sentence("no_drafts_no_cause"),)
     return ()
 
 
@@ -243,17 +226,19 @@ def _split(pair: _Pair, result: Comparison, remarks: tuple[str, ...]) -> Verdict
     at = result.at
     found = gaps.measure(pair.standard, pair.speculative, at, pair.probe)
     if pair.standard.text == pair.speculative.text and pair.standard.reasoning == pair.speculative.reasoning:
-        remarks = (*remarks, "Same text, different tokens.")
-    where = (
-        f"First difference at output token {at + 1}: standard {_quoted(found.standard)}, "
-        f"{pair.second} {_quoted(found.speculative)}"
-    )
+        remarks = (*remarks, sentence("same_text"))
     cls, why = _weigh(found, pair.limit)
     if found.error:
         remarks = (*remarks, found.error)
     return Verdict(
         cls="near_tie" if cls == "near_tie" else "different",
-        reason=f"{where}. {why}",
+        reason=sentence(
+            "split_control" if pair.control else "split",
+            position=at + 1,
+            ours=_quoted(found.standard),
+            theirs=_quoted(found.speculative),
+            why=why,
+        ),
         position=at,
         standard_token=_shown(found.standard),
         speculative_token=_shown(found.speculative),
@@ -271,44 +256,35 @@ def _shown(token: VerdictToken) -> VerdictToken | None:
 
 def _quoted(token: VerdictToken) -> str:
     if token.id is None and not token.text:
-        return "ended"
-    return f"“{token.text}”" if token.text else f"token {token.id} (no text)"
+        return sentence("part_ended")
+    return sentence("part_quoted", text=token.text) if token.text else sentence("part_no_text", id=token.id)
 
 
 def _weigh(found: Gap, limit: Tolerance) -> tuple[str, str]:
     """near_tie or different, with the sentence that says why."""
-    span = f"{limit.nats:g} nats ({limit.source})"
+    span: dict[str, object] = {"limit": limit.nats, "source": limit.source}
     if found.nats is None:
         if found.at_least is not None and found.at_least > limit.nats:
-            return "different", (
-                f"Real difference: the standard engine rates it at least {found.at_least:.3g} nats lower, "
-                f"outside its best {found.listed}; the tolerance is {span}."
-            )
-        return "different", "The gap is unknown, so a near tie cannot be told from a real difference."
-    size = f"{found.nats:.3g} nats"
+            return "different", sentence("gap_at_least", nats=found.at_least, listed=found.listed, **span)
+        return "different", sentence("gap_unknown")
+    nats = found.nats
     if found.flipped and found.nats <= SUSPICIOUS * limit.nats:
-        return "near_tie", f"Near tie: asked again, the standard engine itself prefers the other token (by {size})."
+        return "near_tie", sentence("gap_flipped", nats=nats)
     if found.flipped:
-        return "different", (
-            f"Asked again, the standard engine prefers the other token by {size}, far above the tolerance of {span}: "
-            "its own streamed choice is in doubt."
-        )
+        return "different", sentence("gap_flipped_far", nats=nats, **span)
     if found.nats <= limit.nats and found.top_two:
-        return "near_tie", f"Near tie: the two are {size} apart, within the tolerance of {span}."
+        return "near_tie", sentence("gap_tie", nats=nats, **span)
     if found.nats <= limit.nats:
-        return "different", f"The two are {size} apart, but the token is not among the standard engine's best two."
+        return "different", sentence("gap_not_top", nats=nats)
     if found.nats <= SUSPICIOUS * limit.nats:
-        return "different", f"Suspicious: the two are {size} apart, just above the tolerance of {span}."
-    return "different", f"Real difference: the two are {size} apart; the tolerance is {span}."
+        return "different", sentence("gap_suspicious", nats=nats, **span)
+    return "different", sentence("gap_real", nats=nats, **span)
 
 
 def _recheck(probe: Probe | None) -> tuple[str, ...]:
     if probe is None or probe.recheck_top_share is None or probe.recheck_positions is None:
         return ()
-    text = (
-        f"Re-check: {probe.recheck_top_share:.1%} of the {probe.recheck_positions} tokens in the speculative text are "
-        "the standard engine's own first choice"
-    )
-    if probe.recheck_largest_gap is not None:
-        text += f"; the largest gap is {probe.recheck_largest_gap:.3g} nats"
-    return (text + ".",)
+    share, count = probe.recheck_top_share, probe.recheck_positions
+    if probe.recheck_largest_gap is None:
+        return (sentence("recheck", share=share, count=count),)
+    return (sentence("recheck_gap", share=share, count=count, nats=probe.recheck_largest_gap),)

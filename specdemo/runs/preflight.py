@@ -13,6 +13,7 @@ from specdemo.core.events import SIDES, Side
 from specdemo.core.prompt import Prompt
 from specdemo.core.results import Check
 from specdemo.core.run import RunPlan
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineError, PromptError
 from specdemo.runs.ports import Engine
 
@@ -76,13 +77,8 @@ def _room(prompt: Prompt, facts: Facts, ids: tuple[Ids, ...]) -> str | None:
             continue
         limit, used, wanted = known.max_model_len, len(tokens), prompt.sampling.max_tokens
         if used >= limit:
-            raise PromptError(
-                f"The prompt has {used} tokens and the {side} engine takes at most {limit} for prompt and output "
-                f"together; shorten it by at least {used - limit + 1} tokens, or raise max_model_len."
-            )
+            over = used - limit + 1
+            raise PromptError(sentence("prompt_over_context", used=used, side=side, limit=limit, over=over))
         if used + wanted > limit:
-            capped = (
-                f"The prompt has {used} tokens and an engine takes {limit} in all, so the output ends after "
-                f"{limit - used} tokens instead of {wanted}."
-            )
+            capped = sentence("length_capped", used=used, limit=limit, room=limit - used, wanted=wanted)
     return capped

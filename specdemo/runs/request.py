@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from specdemo.core.prompt import Prompt, Sampling
+from specdemo.core.sentences import sentence
 from specdemo.errors import PromptError
 
 SEED_BOUND = 2**63
@@ -20,33 +21,31 @@ def check_request(prompt: Prompt, *, prompt_chars: int | None = None, max_tokens
     if prompt.token_ids is None:
         _check_text(prompt, texts, prompt_chars)
     elif not prompt.token_ids:
-        raise PromptError("The prompt has no tokens; give at least one.")
+        raise PromptError(sentence("prompt_no_tokens"))
     _check_sampling(prompt.sampling, max_tokens)
     if prompt.logprobs is not None and not 0 <= prompt.logprobs <= 20:
-        raise PromptError(f"Log-probabilities can be asked for 0 to 20 candidates, not {prompt.logprobs}.")
+        raise PromptError(sentence("logprobs_range", count=prompt.logprobs))
 
 
 def _check_text(prompt: Prompt, texts: list[str], prompt_chars: int | None) -> None:
     asked = prompt.messages[-1].content if prompt.is_chat else texts[0]
     if not asked.strip():
-        raise PromptError("The prompt is empty; type something to send to both engines.")
+        raise PromptError(sentence("prompt_empty"))
     length = sum(len(text) for text in texts)
     if prompt_chars is not None and length > prompt_chars:
-        raise PromptError(
-            f"The prompt has {length} characters and at most {prompt_chars} are allowed here; shorten it."
-        )
+        raise PromptError(sentence("prompt_long", length=length, most=prompt_chars))
     for text in texts:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            raise PromptError("The prompt holds half a character (a lone surrogate); paste the text again.") from None
+            raise PromptError(sentence("prompt_surrogate")) from None
 
 
 def _check_sampling(sampling: Sampling, most: int | None) -> None:
     if sampling.max_tokens < 1:
-        raise PromptError(f"At least one output token must be allowed, not {sampling.max_tokens}.")
+        raise PromptError(sentence("max_tokens_low", count=sampling.max_tokens))
     if most is not None and sampling.max_tokens > most:
-        raise PromptError(f"At most {most} output tokens are allowed here, not {sampling.max_tokens}.")
+        raise PromptError(sentence("max_tokens_high", most=most, count=sampling.max_tokens))
     for name, value, low, high in (
         ("temperature", sampling.temperature, 0.0, 2.0),
         ("top_p", sampling.top_p, 0.0, 1.0),
@@ -56,17 +55,14 @@ def _check_sampling(sampling: Sampling, most: int | None) -> None:
         ("repetition_penalty", sampling.repetition_penalty, 0.0, 10.0),
     ):
         if not math.isfinite(value) or not low <= value <= high:
-            raise PromptError(f"{name} must be from {low:g} to {high:g}, not {value:g}.")
+            raise PromptError(sentence("field_range", name=name, low=low, high=high, value=value))
     if sampling.top_p == 0.0 or sampling.repetition_penalty == 0.0:
-        raise PromptError("top_p and repetition_penalty must be above 0; 1 turns either off.")
+        raise PromptError(sentence("field_zero"))
     if 0.0 < sampling.temperature < LEAST_TEMPERATURE:
-        raise PromptError(
-            f"vLLM raises a temperature of {sampling.temperature:g} to {LEAST_TEMPERATURE:g}, which is random; "
-            "use 0 for greedy decoding."
-        )
+        raise PromptError(sentence("temperature_low", temperature=sampling.temperature, least=LEAST_TEMPERATURE))
     if sampling.top_k < 0:
-        raise PromptError(f"top_k must be 0 (off) or more, not {sampling.top_k}.")
+        raise PromptError(sentence("top_k_negative", value=sampling.top_k))
     if sampling.seed is not None and not -SEED_BOUND <= sampling.seed < SEED_BOUND:
-        raise PromptError("The seed must fit into 64 bits.")
+        raise PromptError(sentence("seed_range"))
     if len(sampling.stop) > MOST_STOPS or not all(sampling.stop):
-        raise PromptError(f"At most {MOST_STOPS} stop strings can be given, none of them empty.")
+        raise PromptError(sentence("stops_many", most=MOST_STOPS))

@@ -13,7 +13,9 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from specdemo.core.assess import assess
-from specdemo.core.frames import VERSION, Frame, FrameEncoder
+from specdemo.core.frames import VERSION, Frame, FrameEncoder, plain
+from specdemo.core.results import Note
+from specdemo.core.sentences import sentence
 from specdemo.runs.log import RunLog
 from specdemo.runs.registry import LiveRun
 
@@ -168,6 +170,6 @@ class Feeds:
 def _never_began(run: LiveRun) -> Frame:
     """A stream of one frame that says why there is nothing to see."""
     error = run.error
-    kind, message = (error.kind, str(error)) if error else ("cancelled", "This run was stopped before it began.")
-    note = {"kind": kind, "message": message, "side": None}
-    return {"v": VERSION, "run": run.id, "seq": 0, "t": 0.0, "ev": [], "notes": [note], "done": True}
+    kind, message = (error.kind, str(error)) if error else ("cancelled", sentence("stopped_before"))
+    notes = [plain(Note(kind, message))]
+    return {"seq": 0, "t": 0.0, "v": VERSION, "run": run.id, "ev": [], "notes": notes, "done": True}

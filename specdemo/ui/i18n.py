@@ -13,6 +13,7 @@ from typing import Literal
 
 import gradio as gr
 
+from specdemo.core.sentences import fill, told
 from specdemo.errors import SetupError
 from specdemo.ui import assets
 
@@ -24,7 +25,8 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 def words(lang: Lang) -> Mapping[str, str]:
     """All sentences of one language by key: ``en.json`` and the parts ``<part>.en.json``. A key stands in one file."""
     found: dict[str, str] = {}
-    for path in sorted((assets.folder() / "i18n").glob(f"*{lang}.json")):
+    files = (assets.folder() / "i18n").glob(f"*{lang}.json")
+    for path in sorted(files, key=lambda path: path.name.removesuffix(f"{lang}.json")):  # the same order in each language
         part: dict[str, str] = json.loads(assets.text(f"i18n/{path.name}"))
         if twice := found.keys() & part.keys():
             raise SetupError(f"assets/i18n/{path.name} repeats words of another file: {', '.join(sorted(twice))}.")
@@ -35,6 +37,18 @@ def words(lang: Lang) -> Mapping[str, str]:
 def say(lang: Lang, key: str, **values: object) -> str:
     """One sentence with its values filled in."""
     return words(lang)[key].format_map({name: str(value) for name, value in values.items()})
+
+
+def tell(lang: Lang, text: str) -> str:
+    """One of specdemo's English sentences in the visitor's language; any other text, an engine's own say, as it is."""
+    known = told(text) if lang == "zh" else None
+    return (fill(known, _sentences(), "；") if known is not None else None) or text
+
+
+@cache
+def _sentences() -> Mapping[str, str]:
+    found: dict[str, str] = json.loads(assets.text("i18n/sentences/zh.json"))
+    return found
 
 
 def translator(more: Mapping[str, Mapping[str, str]] | None = None) -> gr.I18n:

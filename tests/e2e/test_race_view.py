@@ -11,6 +11,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, expect
 
 from specdemo.ui.server import listen
+from tests.golden.unpack import events as unpacked
 from tests.js.dev import serve
 
 STANDARD, SPECULATIVE = "standard", "speculative"
@@ -58,7 +59,7 @@ def text(page: Page, side: str) -> str:
 
 def spoken(run: str, how: str, side: str) -> str:
     """The text that the frames carry."""
-    return "".join(e["x"] for f in serve.frames(run, how) for e in f["ev"] if e["k"] == "tok" and e["s"] == side)
+    return "".join(e["x"] for f in serve.frames(run, how) for e in unpacked(f) if e["k"] == "tok" and e["s"] == side)
 
 
 def ended(page: Page, run: str, how: str) -> None:
@@ -142,7 +143,7 @@ def test_origin_is_not_colour_alone(show: Show) -> None:
     page.locator('[data-mode="done"]').wait_for()
     draft = page.locator(f'[data-side="{SPECULATIVE}"] .sd-draft')
     expect(draft).to_have_count(
-        sum(f["o"].count("d") for e in serve.frames("list", "race") for f in e["ev"] if f["k"] == "prov")
+        sum(f["o"].count("d") for e in serve.frames("list", "race") for f in unpacked(e) if f["k"] == "prov")
     )
     assert "inset" in draft.first.evaluate("node => getComputedStyle(node).boxShadow")
     assert page.locator(f'[data-side="{STANDARD}"] .sd-draft').count() == 0
@@ -175,9 +176,9 @@ def test_scrub_both_ways(show: Show) -> None:
     whole = spoken("code", "race", STANDARD)
     for share in (500, 100, 700, 1000):
         scrub.fill(str(share))
-        at = share / 1000 * max(e["at"] for f in serve.frames("code", "race") for e in f["ev"])
+        at = share / 1000 * max(e["at"] for f in serve.frames("code", "race") for e in unpacked(f))
         there = "".join(
-            e["x"] for f in serve.frames("code", "race") for e in f["ev"]
+            e["x"] for f in serve.frames("code", "race") for e in unpacked(f)
             if e["k"] == "tok" and e["s"] == STANDARD and e["at"] <= at
         )  # fmt: skip
         page.wait_for_function(

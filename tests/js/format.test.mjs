@@ -19,21 +19,16 @@ test("a loss is shown as plainly as a win, and what reads 1.00 is neither", () =
   );
 });
 
-test("what does not apply is a dash with its reason, never 0 or NaN", () => {
+test("what does not apply is a dash, never 0 or NaN", () => {
   for (const value of [null, undefined, NaN, Infinity, "3", {}])
     for (const text of [f.count, f.figure, f.rate, f.duration, f.percent, f.ratio, f.nats])
       assert.equal(text(value), "–");
-  const reasons = { rate: "nothing was drafted" };
-  assert.deepEqual(f.show("acceptance.rate", null, { reasons }), {
-    text: "–",
-    value: "",
-    reason: "nothing was drafted",
-  });
+  assert.deepEqual(f.show("acceptance.rate", null), { text: "–", value: "" });
   assert.equal(f.direction(null), null);
 });
 
 test("a shown number keeps its raw value beside the rounded text", () => {
-  assert.deepEqual(f.show("speedup.decode", 2.4142135), { text: "2.41×", value: "2.4142135", reason: "" });
+  assert.deepEqual(f.show("speedup.decode", 2.4142135), { text: "2.41×", value: "2.4142135" });
   assert.equal(f.show("ttft_s", 0).value, "0");
 });
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { beginsStep, fold, newView, originOf, parseFrame } from "../../assets/js/frame.mjs";
+import { beginsStep, fold, newView, originOf, parseFrame, unpack } from "../../assets/js/frame.mjs";
 
 const golden = JSON.parse(readFileSync(new URL("../golden/frames.json", import.meta.url), "utf8"));
-const copy = () => structuredClone(golden.frames);
+const copy = () => golden.frames.map((frame) => parseFrame(JSON.stringify(frame)));
 const folded = (frames = copy()) => frames.reduce(fold, newView());
 const token = (n, text, more = {}) => ({
   seq: n,
@@ -39,7 +39,7 @@ test("positions run without gaps and each step begins with its first token", () 
 
 test("the exact assignment that follows the end replaces the live one", () => {
   const view = folded();
-  const letters = golden.frames.flatMap((f) => f.ev).find((e) => e.k === "prov").o;
+  const letters = copy().flatMap((f) => f.ev).find((e) => e.k === "prov").o;
   assert.equal(view.sides.speculative.tokens.map((t) => t.origin).join(""), letters);
   assert.equal(view.sides.speculative.exact, true);
   assert.equal(view.sides.speculative.steps[1].drafted, 4);

@@ -54,7 +54,7 @@ export function createBoard(root) {
     return true;
   }
 
-  function metric({ element, name, side }, view, lang, runTime) {
+  function metric({ element, name, side }, view, say, lang, runTime) {
     const { metrics, end, start } = view.sides[side];
     const pair = name.startsWith("speedup.");
     let value = pair ? lookup(view.speedup, name.slice(8)) : lookup(metrics, name);
@@ -64,13 +64,11 @@ export function createBoard(root) {
       value = Math.max(0, runTime(side) - start); // running time, not yet the number itself
       raw = false;
     }
-    const reasons = pair
-      ? view.speedup?.reasons
-      : { ...metrics.reasons, ...(metrics.acceptance?.reason && { "acceptance.rate": metrics.acceptance.reason }) };
-    const shown = show(name, value, { lang, reasons });
+    const shown = show(name, value, { lang });
     put(element, shown.text);
     mark(element, "value", raw ? shown.value : "");
-    if (element.title !== shown.reason) element.title = shown.reason;
+    const title = value === null ? reason(pair ? view.speedup : metrics, name, say) : "";
+    if (element.title !== title) element.title = title;
   }
 
   function side(name, view, say) {
@@ -108,7 +106,7 @@ export function createBoard(root) {
       ),
     );
     const message = role("message", within);
-    put(message, state === "failed" ? (end?.message ?? "") : "");
+    put(message, state === "failed" ? say.own(end, "message") : "");
     hide(message, state !== "failed");
   }
 
@@ -133,13 +131,13 @@ export function createBoard(root) {
     const way = direction(lookup(view.speedup, "decode"));
     const words = way
       ? say(way)
-      : (view.speedup?.reasons?.decode ?? (view.head && !view.done ? say("speedup_pending") : ""));
+      : say.own(view.speedup, "reasons", "decode") || (view.head && !view.done ? say("speedup_pending") : "");
     put(role("speedup-words"), words);
     const race = [view.head?.badge, view.head?.recorded?.how].includes("race_shared");
     put(role("speedup-basis"), way && race ? say("race_only") : ""); // a race's ratio never stands without this
     const element = role("speedup-words")?.closest(".sd-speedup");
     mark(element, "way", way ?? "");
-    if (element) element.title = view.speedup?.basis ?? "";
+    if (element) element.title = say.own(view.speedup, "basis");
   }
 
   function verdict(view, say, lang) {
@@ -166,7 +164,11 @@ export function createBoard(root) {
     const equal = !live && v.class?.startsWith("identical") && v.level !== "text" ? say("verdict_equal", { n }) : "";
     put(
       role("verdict-detail"),
-      live ? "" : [equal, equal ? "" : v.reason, ...(v.remarks ?? [])].filter(Boolean).join(" "),
+      live
+        ? ""
+        : [equal || say.own(v, "reason"), ...(v.remarks ?? []).map((_, i) => say.own(v, "remarks", i))]
+            .filter(Boolean)
+            .join(" "),
     );
   }
 
@@ -212,13 +214,13 @@ export function createBoard(root) {
       mark(checks, "level", level);
       put(
         role("checks-summary"),
-        say(`checks_${level}`, { n: at(level).length, detail: at("block")[0]?.detail ?? "" }),
+        say(`checks_${level}`, { n: at(level).length, detail: say.own(at("block")[0], "detail") }),
       );
       role("checks-list").replaceChildren(
         ...view.checks.map((c) => {
           const item = make("li", "");
           item.dataset.level = String(c.level);
-          item.append(make("b", "", String(c.check)), ` ${c.detail ?? ""}`);
+          item.append(make("b", "", String(c.check)), ` ${say.own(c, "detail")}`);
           return item;
         }),
       );
@@ -228,7 +230,7 @@ export function createBoard(root) {
       hide(notes, view.notes.length === 0);
       notes.replaceChildren(
         ...view.notes.map((n) =>
-          make("li", "", `${SIDES.includes(n.side) ? `${say(n.side)}: ` : ""}${n.message ?? n.kind}`),
+          make("li", "", `${SIDES.includes(n.side) ? `${say(n.side)}: ` : ""}${say.own(n, "message") || n.kind}`),
         ),
       );
     }
@@ -253,7 +255,7 @@ export function createBoard(root) {
   /** Draws the view. `total`: tokens of the longer side where they are known already (a replay). `runTime`: seconds of the run now, for a side. */
   function draw(view, { say, lang, total = null, together = false, runTime = () => view.t }) {
     mark(root, "mode", view.head ? (view.done ? "done" : "live") : "idle");
-    for (const number of numbers) metric(number, view, lang, runTime);
+    for (const number of numbers) metric(number, view, say, lang, runTime);
     for (const name of SIDES) side(name, view, say);
     lanes(view, say, lang, total);
     speedup(view, say);
@@ -264,7 +266,7 @@ export function createBoard(root) {
     const { acceptance } = view.sides.speculative.metrics;
     put(
       role("acceptance-source"),
-      acceptance && isNumber(acceptance.rate) ? say(`source_${acceptance.source}`) : (acceptance?.reason ?? ""),
+      acceptance && isNumber(acceptance.rate) ? say(`source_${acceptance.source}`) : say.own(acceptance, "reason"),
     );
     put(
       role("drafted-words"),
@@ -273,6 +275,13 @@ export function createBoard(root) {
   }
 
   return { draw, forget: () => (drawn = {}) };
+}
+
+/** Why a number is absent, from the object that would hold it. */
+function reason(holder, name, say) {
+  const last = name.split(".").at(-1);
+  if (name === "acceptance.rate") return say.own(holder?.acceptance, "reason");
+  return say.own(holder, "reasons", name) || say.own(holder, "reasons", last);
 }
 
 function make(tag, name, text) {
@@ -285,7 +294,7 @@ function make(tag, name, text) {
 /** One sentence for a screen reader. */
 export function sentence(view, say, lang) {
   const failed = SIDES.find((name) => view.sides[name].state === "failed");
-  if (failed) return say("say_failed", { side: say(failed), message: view.sides[failed].end?.message ?? "" });
+  if (failed) return say("say_failed", { side: say(failed), message: say.own(view.sides[failed].end, "message") });
   const [a, b] = SIDES.map((name) => count(view.sides[name].count, lang));
   if (!view.done)
     return view.sides.standard.count + view.sides.speculative.count === 0

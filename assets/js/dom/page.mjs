@@ -96,11 +96,11 @@ export function createPage(root, fire = () => {}) {
   });
 
   /** What Python asks for; the same value twice changes nothing. */
-  function take(next) {
+  function take(next, sentences = null) {
     const same = next.run === value.run && next.nonce === value.nonce;
     value = next;
     lang = next.lang ?? "en";
-    say = words(lang, next.strings);
+    say = words(lang, next.strings, sentences);
     label();
     if (!same) {
       open();

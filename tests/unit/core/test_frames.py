@@ -9,12 +9,13 @@ from specdemo.core.events import Event, Finished, RequestSpeculation, Side, Star
 from specdemo.core.frames import FrameEncoder, Recorded, replay
 from specdemo.core.run import RunRecord
 from tests.golden import frames_run as golden
+from tests.golden.unpack import events as unpacked
 
 
 def _texts(frames: list[dict]) -> dict[str, str]:
     found = {"standard": "", "speculative": ""}
     for frame in frames:
-        for entry in frame["ev"]:
+        for entry in unpacked(frame):
             if entry["k"] == "tok":
                 found[entry["s"]] += entry["x"]
     return found
@@ -41,7 +42,7 @@ def test_text_and_letters_add_up() -> None:
     for side, text in _texts(frames).items():
         assert text == golden.expected()[side]["text"]
     for frame in frames:
-        for entry in frame["ev"]:
+        for entry in unpacked(frame):
             if entry["k"] == "tok":
                 assert len(entry["o"]) == entry["n"]
                 assert "".join(entry.get("p", [entry["x"]])) == entry["x"]
@@ -97,8 +98,8 @@ def test_last_numbers_are_exact() -> None:
 def test_exact_provenance_corrects_a_cut_last_burst() -> None:
     """A last burst that the length limit cut has no token of the target's own: ``prov`` says so after the end."""
     frames = golden.frames()
-    [prov] = [entry for frame in frames for entry in frame["ev"] if entry["k"] == "prov"]
-    live = "".join(e["o"] for frame in frames for e in frame["ev"] if e["k"] == "tok" and e["s"] == "speculative")
+    [prov] = [entry for frame in frames for entry in unpacked(frame) if entry["k"] == "prov"]
+    live = "".join(e["o"] for frame in frames for e in unpacked(frame) if e["k"] == "tok" and e["s"] == "speculative")
     assert prov["s"] == "speculative"
     assert len(prov["o"]) == len(live)
     assert prov["o"].endswith("dd")
@@ -127,7 +128,7 @@ def test_no_draft_without_speculation() -> None:
     encoder.feed(Tokens(Side.SPECULATIVE, 0.1, ids=(1, 2), text="ab", pieces=("a", "b")))
     frame = encoder.frame(0.1)
     assert frame is not None
-    assert frame["ev"][1]["o"] == "tt"
+    assert unpacked(frame)[1]["o"] == "tt"
 
 
 def test_text_without_ids_keeps_counting_by_the_servers_own_total() -> None:
@@ -138,7 +139,7 @@ def test_text_without_ids_keeps_counting_by_the_servers_own_total() -> None:
     encoder.feed(Tokens(Side.STANDARD, 0.2, text="c", reported_total=3))
     frame = encoder.frame(0.2)
     assert frame is not None
-    assert [entry["n"] for entry in frame["ev"] if entry["k"] == "tok"] == [2, 1]
+    assert [entry["n"] for entry in unpacked(frame) if entry["k"] == "tok"] == [2, 1]
 
 
 def test_request_speculation_type_is_exported() -> None:

@@ -6,6 +6,7 @@ from specdemo.core.events import CountersRead, Side, SpecCounters, Started, Toke
 from specdemo.core.frames import FrameEncoder, replay
 from specdemo.core.run import Probe, RunRecord
 from tests.golden import frames_run as golden
+from tests.golden.unpack import events as unpacked
 
 
 def test_silence_makes_no_frame_even_when_numbers_are_due() -> None:
@@ -35,7 +36,7 @@ def test_reasoning_travels_beside_the_text() -> None:
     encoder.feed(Tokens(Side.STANDARD, 0.1, ids=(5, 6), text="The", reasoning=" ok."))
     frame = encoder.frame(0.2)
     assert frame is not None
-    assert [(e["x"], e["r"]) for e in frame["ev"] if e["k"] == "tok"] == [("The", " ok.")]
+    assert [(e["x"], e["r"]) for e in unpacked(frame) if e["k"] == "tok"] == [("The", " ok.")]
 
 
 def test_the_probe_is_in_the_last_frame() -> None:

@@ -10,6 +10,7 @@ from specdemo.core.events import Side
 from specdemo.core.prompt import chat
 from specdemo.core.run import RunPlan
 from specdemo.ui.feed import COMMENT, Feed, Feeds, encode
+from tests.golden.unpack import events as unpacked
 from tests.unit.ui.pair import WORDS, world
 
 
@@ -32,7 +33,7 @@ async def collect(feed: Feed, after: int = -1) -> list[dict[str, Any]]:
 
 def text_of(frames: list[dict[str, Any]], side: str) -> str:
     """One side's text as the frames bring it."""
-    return "".join(e["x"] for frame in frames for e in frame["ev"] if e["k"] == "tok" and e["s"] == side)
+    return "".join(e["x"] for frame in frames for e in unpacked(frame) if e["k"] == "tok" and e["s"] == side)
 
 
 async def test_every_viewer_gets_all_frames_once() -> None:
@@ -88,7 +89,7 @@ async def test_stopped_run_ends_the_stream() -> None:
             break
     await place.services.registry.stop(live.id)
     frames = await reading
-    ends = {e["s"]: e["state"] for frame in frames for e in frame["ev"] if e["k"] == "end"}
+    ends = {e["s"]: e["state"] for frame in frames for e in unpacked(frame) if e["k"] == "end"}
     assert ends == {"standard": "cancelled", "speculative": "cancelled"}
     assert text_of(frames, "standard")
     assert frames[-1]["done"]
