@@ -241,7 +241,7 @@ _REFUSALS = {
     "engine_state": "The {side} engine is {found}; the engine panel below says more.",
     "part_stopped": "stopped",
     "part_dead": "dead",
-    "part_broken": "failed",
+    "part_failed_state": "failed",
     "part_stopping": "stopping",
     "no_control": "Engines cannot be controlled from this page.",
     "no_command": "There is no such engine or command.",

@@ -26,7 +26,7 @@ def words(lang: Lang) -> Mapping[str, str]:
     """All sentences of one language by key: ``en.json`` and the parts ``<part>.en.json``. A key stands in one file."""
     found: dict[str, str] = {}
     files = (assets.folder() / "i18n").glob(f"*{lang}.json")
-    for path in sorted(files, key=lambda path: path.name.removesuffix(f"{lang}.json")):  # the same order in each language
+    for path in sorted(files, key=lambda path: path.name.removesuffix(f"{lang}.json")):  # one order in all languages
         part: dict[str, str] = json.loads(assets.text(f"i18n/{path.name}"))
         if twice := found.keys() & part.keys():
             raise SetupError(f"assets/i18n/{path.name} repeats words of another file: {', '.join(sorted(twice))}.")

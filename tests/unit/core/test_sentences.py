@@ -46,7 +46,8 @@ def test_code_names_only_keys_and_values_that_there_are() -> None:
     calls = 0
     for path in sorted((ROOT / "specdemo").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "sentence" or not node.args:
+            named = isinstance(node, ast.Call) and (getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
+            if not isinstance(node, ast.Call) or named != "sentence" or not node.args:
                 continue
             key = node.args[0]
             if not isinstance(key, ast.Constant):
