@@ -32,6 +32,7 @@ async def serve_page(settings: Settings) -> int:
             registry=registry,
             mode=deployment.mode,
             control=deployment.control,
+            method=deployment.managed.method if deployment.managed is not None else None,
             reason=deployment.reason,
             recordings=load_recordings(assets.folder() / "runs"),
             public=settings.server.public,

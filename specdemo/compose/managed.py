@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from specdemo.compose.attached import limits
+from specdemo.compose.switch import MethodSwitch
 from specdemo.compose.texts import token_texts
 from specdemo.core.engine import EngineFacts, EngineSpec, EngineState, EngineStatus
 from specdemo.core.events import SIDES, Event, Failed, Side, SpecCounters, TopToken
@@ -54,6 +55,9 @@ class ManagedPair:
         self._failure: SpecDemoError | None = None
         self._clients = {side: _Current(side, self) for side in SIDES}
         self.engines: Mapping[Side, Engine] = dict(self._clients)
+        self.method = MethodSwitch(
+            settings, environment, lambda: self._supervisor, lambda _target: None, self._clients[Side.SPECULATIVE].busy
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -248,7 +252,7 @@ class _Current:
         self.side = side
         self._pair = pair
         self._client: VllmEngine | None = None
-        self._address: str | None = None
+        self._made_for: tuple[str | None, EngineSpec | None] = (None, None)
 
     @property
     def model(self) -> str:
@@ -275,6 +279,14 @@ class _Current:
     async def counters(self) -> SpecCounters | None:
         return await (await self._now()).counters()
 
+    async def busy(self) -> bool:
+        """Whether it answers somebody now, whoever asked; False where it does not tell."""
+        try:
+            found = await self.counters()
+        except EngineError:
+            return False
+        return found is not None and bool((found.requests_running or 0) + (found.requests_waiting or 0))
+
     async def candidates(self, token_ids: Sequence[int], *, wanted: Sequence[int] = ()) -> tuple[TopToken, ...]:
         return await (await self._now()).candidates(token_ids, wanted=wanted)
 
@@ -289,10 +301,12 @@ class _Current:
             await client.aclose()
 
     async def _now(self) -> VllmEngine:
-        address = self._pair.base_url(self.side)
-        if self._client is None or address != self._address:
+        # A port can come up again, so the address alone does not tell what an engine was started with.
+        specs = self._pair.specs
+        now = (self._pair.base_url(self.side), specs[SIDES.index(self.side)] if specs else None)
+        if self._client is None or now != self._made_for:
             await self.aclose()
-            self._client, self._address = self._pair.connect(self.side), address
+            self._client, self._made_for = self._pair.connect(self.side), now
         return self._client
 
 

@@ -45,6 +45,25 @@ def weight_bytes(model: str) -> int | None:
     return sum(path.stat().st_size for path in folder.glob("*.safetensors")) or None
 
 
+_STORED = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+
+
+def draft_bytes(spec: EngineSpec) -> int | None:
+    """Weights that a draft model adds in memory, in the engine's own number format: an estimate from its files.
+
+    0 without a draft model, None where the files are not at hand (a hub id).
+    """
+    draft = spec.speculation.draft_model if spec.speculation is not None else None
+    if draft is None:
+        return 0
+    size, config = weight_bytes(draft), read_config(draft)
+    if size is None or config is None:
+        return size
+    stored = _STORED.get(str(config.get("dtype") or config.get("torch_dtype")))
+    used = _STORED.get(spec.dtype)
+    return size * used // stored if stored and used else size
+
+
 def check_shares(standard: EngineSpec, speculative: EngineSpec, gpus: Sequence[Gpu]) -> None:
     """Whether the memory shares fit the cards. Raises ConfigError with a smaller share to try.
 

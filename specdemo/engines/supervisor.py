@@ -86,6 +86,7 @@ class Supervisor:
         self.version = version
         self.api_key = api_key
         self._orphans: tuple[orphans.Orphan, ...] = ()
+        self._key = partial(start_key, version=version, parallel=parallel)
         around = Surroundings(
             launcher=launcher,
             ledger=self.ledger,
@@ -94,7 +95,7 @@ class Supervisor:
             clock=clock,
             sleep=sleep,
             gate=None if parallel else asyncio.Lock(),
-            key=partial(start_key, version=version, parallel=parallel),
+            key=self._key,
             api_key=api_key,
         )
         self._slots = {
@@ -160,6 +161,17 @@ class Supervisor:
         """Stop if need be, then start with a fresh count of restarts."""
         await self.stop(side)
         await self.start(side)
+
+    async def reconfigure(self, spec: EngineSpec) -> None:
+        """Restart one engine as another spec of its side; the other engine is not touched."""
+        slot = self._slots[spec.side]
+        await slot.stop()
+        slot.spec = spec
+        await self.start(spec.side)
+
+    def expected_seconds(self, spec: EngineSpec) -> float | None:
+        """Median seconds to ready of earlier starts of this spec here; None if it never was."""
+        return self.ledger.expected_seconds(self._key(spec))
 
     def statuses(self) -> tuple[EngineStatus, EngineStatus]:
         """Standard first. Never blocks."""

@@ -32,6 +32,11 @@ class Gate:
         """How many run now."""
         return len(self._inside)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody runs and nobody waits."""
+        return not self._inside and not self._queue
+
     def position(self, ticket: Ticket) -> int:
         """How many of the queue come before this one, plus one; 0 once it is inside or gone."""
         return self._queue.index(ticket) + 1 if ticket in self._queue else 0

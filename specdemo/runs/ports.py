@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
+from specdemo.core.choice import Switching
 from specdemo.core.engine import EngineFacts, EngineStatus
 from specdemo.core.events import Event, ScoredToken, Side, SpecCounters, TopToken
 from specdemo.core.prompt import Prompt
 
-__all__ = ["Clock", "Engine", "EngineControl", "ScoredToken"]
+__all__ = ["Clock", "Engine", "EngineControl", "MethodControl", "ScoredToken"]
 
 Clock = Callable[[], float]
 """Monotonic seconds; only differences mean anything."""
@@ -67,3 +68,22 @@ class EngineControl(Protocol):
     async def stop(self, side: Side) -> None: ...
 
     async def restart(self, side: Side) -> None: ...
+
+
+class MethodControl(Protocol):
+    """Changes what the speculative engine of a managed pair speculates with; the standard engine stays up."""
+
+    def switching(self) -> Switching | None:
+        """What can be chosen and what runs; None until the engines were prepared. Never blocks."""
+        ...
+
+    async def switch(self, name: str, k: int | None) -> None:
+        """Restart the speculative engine with another configuration; returns when it has begun to load.
+
+        Raises UsageError or ConfigError for what cannot be chosen, with the running engine left as it is.
+        """
+        ...
+
+    async def restore(self) -> None:
+        """Go back to the last configuration that was ready. Raises UsageError when there is none."""
+        ...

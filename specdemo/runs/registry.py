@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from specdemo.core.events import Side
 from specdemo.core.run import RunPlan, RunRecord
-from specdemo.errors import EngineUnavailable, SpecDemoError
+from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
 from specdemo.runs.gate import Gate, Ticket
 from specdemo.runs.log import RunLog
 from specdemo.runs.ports import Clock, Engine
@@ -131,6 +132,17 @@ class Registry:
         live.task.cancel()
         await asyncio.wait([live.task])
         return True
+
+    @asynccontextmanager
+    async def engines_free(self) -> AsyncIterator[None]:
+        """Have the engines for oneself while they are changed; runs that begin meanwhile wait.
+
+        Raises UsageError while a run has them or waits for them: nothing is stopped for this.
+        """
+        if not self._gate.idle:
+            raise UsageError("A run is using the engines; let it finish or stop it, then change the method.")
+        async with self._gate.turn(self._gate.ticket(alone=True)):
+            yield
 
     async def finished(self, live: LiveRun) -> None:
         """Wait until the run is done, without stopping it when the waiter is cancelled."""

@@ -18,6 +18,7 @@ from specdemo.ui import assets, page
 from specdemo.ui.guard import Guard
 from specdemo.ui.routes import add_routes
 from specdemo.ui.services import Services
+from specdemo.ui.switching import add_switch
 from specdemo.ui.theme import theme
 
 _log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ def build_app(
 
     app = FastAPI(title="specdemo", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     add_routes(app, services)
+    add_switch(app, services)
     words = page.words()
     demo = page.build(services, words, at_once=at_once)
     gr.mount_gradio_app(

@@ -10,7 +10,7 @@ from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import Side
 from specdemo.core.run import RunRecord
 from specdemo.errors import UsageError
-from specdemo.runs.ports import EngineControl
+from specdemo.runs.ports import EngineControl, MethodControl
 from specdemo.runs.registry import LiveRun, Registry
 from specdemo.ui.feed import Feed, Feeds
 from specdemo.ui.recordings import Recording
@@ -39,6 +39,7 @@ class Services:
     max_tokens: int = 2048
     kept_s: float = 3600.0
     feeds: Feeds = field(default_factory=Feeds)
+    method: MethodControl | None = None
 
     def feed(self, run_id: str) -> Feed | None:
         """The frames of a live, finished or recorded run; None when it is unknown or forgotten."""
@@ -67,7 +68,11 @@ class Services:
     def engines(self) -> dict[str, Any]:
         """What the engine panel shows (``assets/js/engines.mjs`` tells the form)."""
         sides = [self._status(status) for status in self.control.statuses()] if self.control else []
-        return {"mode": self.mode, "reason": self.reason, "controls": self.controllable, "sides": sides}
+        found = self.method.switching() if self.method is not None and self.controllable else None
+        return {
+            "mode": self.mode, "reason": self.reason, "controls": self.controllable, "sides": sides,
+            "switch": asdict(found) if found is not None else None,
+        }  # fmt: skip
 
     @property
     def controllable(self) -> bool:
@@ -91,6 +96,16 @@ class Services:
             await self.control.stop(Side(side))
         else:
             await self.control.restart(Side(side))
+
+    async def switch(self, name: str, k: int | None) -> None:
+        """Change the speculation method; ``restore`` goes back to the former one. Raises SpecDemoError.
+
+        Refused while a run has the engines, this page's or another command's: nothing is stopped without a word.
+        """
+        if not self.controllable or self.method is None:
+            raise UsageError("The speculation method cannot be changed from this page.")
+        async with self.registry.engines_free():
+            await (self.method.restore() if name == "restore" else self.method.switch(name, k))
 
     def _status(self, status: EngineStatus) -> dict[str, Any]:
         shown = asdict(status)
