@@ -65,7 +65,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "engines": {"httpx", "orjson", "tokenizers", "psutil", "filelock", "platformdirs", "pydantic"},
     "plugin": {"torch", "vllm"},
     "settings": {"pydantic", "pydantic_settings", "dotenv"},
-    "ui": {"gradio", "fastapi", "starlette", "pydantic", "uvicorn"},
+    "ui": {"gradio", "fastapi", "starlette", "pydantic", "uvicorn", "itsdangerous", "prometheus_client"},
     "doctor": {"psutil", "platformdirs"},
     "compose": {"platformdirs", "psutil"},
     "cli": {"typer", "rich", "uvicorn", "click"},

@@ -1,17 +1,30 @@
-"""What a request says of itself: its page's session, its language, the run it asks for, what its event carries."""
+"""What a request says of itself: its visitor, its page, its language, the run it asks for, what its event carries."""
 
 from __future__ import annotations
 
 import json
 
 import gradio as gr
+from starlette.requests import Request
 
 from specdemo.ui.i18n import Lang, language_of
+from specdemo.ui.visitors import NOBODY, Visitor
+
+
+def visitor_of(request: gr.Request | Request | None) -> Visitor:
+    """Who asks, as the guard found out. A request that passed no guard is nobody's."""
+    inner = request.request if isinstance(request, gr.Request) else request
+    found = inner.scope.get("state", {}).get("visitor") if inner is not None else None
+    return found if isinstance(found, Visitor) else NOBODY
 
 
 def session_of(request: gr.Request | None) -> str:
-    """The page that asks; empty for a program."""
-    return str(getattr(request, "session_hash", None) or "")
+    """The page that asks, as its visitor's own: a page's name comes from the browser and proves nothing by itself.
+
+    Empty for a program.
+    """
+    session = str(getattr(request, "session_hash", None) or "")
+    return f"{visitor_of(request).key}/{session[:80]}" if session else ""
 
 
 def lang_of(request: gr.Request | None) -> Lang:

@@ -15,16 +15,18 @@ from typing import Any, Literal
 
 import gradio as gr
 
+from specdemo.core import sentences
 from specdemo.core.assess import assess
 from specdemo.core.contract import contract
-from specdemo.core.engine import EngineState
 from specdemo.core.prompt import Prompt, Sampling, chat
 from specdemo.core.run import RunPlan
-from specdemo.errors import EngineUnavailable, PromptError, SpecDemoError, UsageError
+from specdemo.errors import PromptError, SpecDemoError, UsageError
 from specdemo.runs.registry import LiveRun
 from specdemo.ui import panes
-from specdemo.ui.i18n import Lang, say
+from specdemo.ui.i18n import Lang, say, tell
+from specdemo.ui.quota import sentence
 from specdemo.ui.services import Services
+from specdemo.ui.visitors import NOBODY, Visitor
 
 TICK = 0.25
 """Seconds between two looks at a run: a closed tab is noticed at the next yield."""
@@ -59,9 +61,9 @@ class Form:
     def plan(self) -> RunPlan:
         """The run that this form asks for. Raises PromptError for a value that is not one."""
         if not isinstance(self.prompt, str) or not self.prompt.strip():
-            raise PromptError("The prompt is empty; type something to send to both engines.")
+            raise PromptError(sentences.sentence("prompt_empty"))
         if self.mode not in ("race", "measure"):
-            raise UsageError('The mode is "race" or "measure".')
+            raise UsageError(sentences.sentence("no_mode"))
         mode: Literal["race", "measure"] = "measure" if self.mode == "measure" else "race"
         return RunPlan(prompt=self._prompt(self.prompt), mode=mode)
 
@@ -89,14 +91,14 @@ def _number(name: str, value: Any, default: float) -> float:
     if value is None or value == "":
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise PromptError(f"{name} must be a number.")
+        raise PromptError(sentences.sentence("not_a_number", name=name))
     return float(value)
 
 
 def _whole(name: str, value: Any, default: int) -> int:
     number = _number(name, value, default)
     if number != int(number):
-        raise PromptError(f"{name} must be a whole number.")
+        raise PromptError(sentences.sentence("not_whole", name=name))
     return int(number)
 
 
@@ -111,36 +113,22 @@ class Desk:
         self._services = services
         self._latest: dict[str, str] = {}
 
-    def begin(self, form: Form) -> LiveRun:
-        """Queue a run. Raises SpecDemoError with the sentence for the visitor."""
+    def begin(self, form: Form, who: Visitor = NOBODY) -> LiveRun:
+        """Queue a run, within its visitor's limits. Raises SpecDemoError with the sentence for the visitor."""
         plan = form.plan()
-        self._check_ready()
-        return self._services.registry.start(plan)
+        self._services.check_ready()
+        return self._services.start(plan, who)
 
-    def _check_ready(self) -> None:
-        services = self._services
-        if services.control is None:
-            raise EngineUnavailable(
-                f"No engine is connected, so only recorded runs can be played. {services.reason}".strip()
-            )
-        waiting = services.unready()
-        if waiting and services.mode == "managed":
-            first = waiting[0]
-            if first.state in (EngineState.LOADING, EngineState.WAITING):
-                left = [status.eta_s for status in waiting]
-                known = [seconds for seconds in left if seconds is not None]
-                when = f"ready in about {max(1, round(max(known)))} s" if len(known) == len(left) else "try again soon"
-                raise EngineUnavailable(f"The engines are still loading: {when}.")
-            raise EngineUnavailable(f"The {first.side} engine is {first.state}; the engine panel below says more.")
-
-    async def run(self, form: Form, lang: Lang, visitor: str = "") -> AsyncIterator[Update]:
+    async def run(
+        self, form: Form, lang: Lang, visitor: str = "", who: Visitor = NOBODY
+    ) -> AsyncIterator[Update]:
         """One run as long as its visitor is there; leaving, in whatever way, stops both engines."""
         no = gr.skip()
         hidden = gr.update(visible=False)
         try:
-            live = self.begin(form)
+            live = self.begin(form, who)
         except SpecDemoError as error:
-            yield no, panes.status(str(error), "error"), hidden, gr.update(interactive=True)
+            yield no, panes.status(sentence(error, lang), "error"), hidden, gr.update(interactive=True)
             return
         self._remember(visitor, live.id)
         try:
@@ -172,7 +160,7 @@ class Desk:
 
     def _last_line(self, live: LiveRun, lang: Lang) -> str:
         if live.error is not None:
-            return panes.status(str(live.error), "error", run_id=live.id)
+            return panes.status(tell(lang, str(live.error)), "error", run_id=live.id)
         if live.log.header is None:
             return panes.status(say(lang, "status_stopped"), run_id=live.id)
         states = {side.state for side in _sides(live)}
@@ -247,7 +235,7 @@ class Desk:
         recording = next(iter(services.recordings), None)
         arena = panes.shown(recording, lang, replay=True, loop=True) if recording else panes.shown(None, lang)
         if services.control is None:
-            line = panes.status(say(lang, "engines_missing", reason=services.reason), "warn")
+            line = panes.status(say(lang, "engines_missing", reason=tell(lang, services.reason)), "warn")
             return arena, line, hidden, gr.update(interactive=False)
         return arena, panes.status(self._loading(lang), "warn"), hidden, gr.update(interactive=True)
 
@@ -258,9 +246,9 @@ class Desk:
             return say(lang, "engines_loading", seconds=max(1, round(max(known))))
         return say(lang, "engines_loading_unknown")
 
-    async def race(self, form: Form) -> dict[str, Any]:
+    async def race(self, form: Form, who: Visitor = NOBODY) -> dict[str, Any]:
         """For programs: the whole run, then its result as ``specdemo race --json`` prints it."""
-        live = self._begin_or_tell(form)
+        live = self._begin_or_tell(form, who)
         try:
             while live.ended_at is None:
                 await _wait(live, TICK)
@@ -271,9 +259,9 @@ class Desk:
         record = live.log.record()
         return contract(record, assess(record))
 
-    async def race_stream(self, form: Form) -> AsyncIterator[str]:
+    async def race_stream(self, form: Form, who: Visitor = NOBODY) -> AsyncIterator[str]:
         """For programs: the same frames that the page reads, one JSON text each."""
-        live = self._begin_or_tell(form)
+        live = self._begin_or_tell(form, who)
         try:
             feed = self._services.feed_of(live)
             async for chunk in feed.frames(comment_every=TICK):
@@ -282,9 +270,9 @@ class Desk:
         finally:
             await self._services.registry.stop(live.id)
 
-    def _begin_or_tell(self, form: Form) -> LiveRun:
+    def _begin_or_tell(self, form: Form, who: Visitor) -> LiveRun:
         try:
-            return self.begin(form)
+            return self.begin(form, who)
         except SpecDemoError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
@@ -293,7 +281,7 @@ class Desk:
         try:
             await self._services.command(side, action)
         except SpecDemoError as error:
-            return panes.status(str(error), "error")
+            return panes.status(tell(lang, str(error)), "error")
         words = {"side": say(lang, f"side_{side}"), "action": say(lang, f"action_{action}")}
         return panes.status(say(lang, "command_sent", **words))
 

@@ -9,8 +9,8 @@ from typing import Any
 import gradio as gr
 from gradio.events import api as gradio_api
 
-from specdemo.ui import assets, panes
-from specdemo.ui.asked import asked_run, event_data, lang_of, session_of
+from specdemo.ui import assets, panes, tabs
+from specdemo.ui.asked import asked_run, event_data, lang_of, session_of, visitor_of
 from specdemo.ui.chips import Chip, chips
 from specdemo.ui.handlers import Desk, Form, Update
 from specdemo.ui.i18n import say, translator
@@ -52,17 +52,20 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
     """The page as Blocks. ``at_once`` visitors may run or wait for the engines; Gradio queues more."""
     demo: gr.Blocks = gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False)
     with demo:
-        view = _layout(services, tr)
+        view = _layout(demo, services, tr)
         _wire(demo, view, Desk(services), at_once)
         _endpoints(Desk(services), at_once)
     demo.queue(max_size=64, default_concurrency_limit=at_once)
     return demo
 
 
-def _layout(services: Services, tr: gr.I18n) -> _View:
+def _layout(demo: gr.Blocks, services: Services, tr: gr.I18n) -> _View:
     header = panes.console("header")
-    with gr.Tabs(elem_id="sd-tabs"), gr.Tab(tr("tab_race"), id="race", elem_id="sd-tab-race"):
-        return _race(services, tr, header)
+    with gr.Tabs(elem_id="sd-tabs"):
+        with gr.Tab(tr("tab_race"), id="race", elem_id="sd-tab-race"):
+            view = _race(services, tr, header)
+        tabs.build(demo, services, tr)
+    return view
 
 
 def _race(services: Services, tr: gr.I18n, header: gr.HTML) -> _View:
@@ -199,7 +202,7 @@ def _runner(desk: Desk, mode: str | None) -> Any:
             prompt, system, mode or how, max_tokens, temperature, top_p, top_k, min_p, seed, presence, frequency,
             repetition, ignore_eos, plain, logprobs,
         )  # fmt: skip
-        async for update in desk.run(form, lang_of(request), session_of(request)):
+        async for update in desk.run(form, lang_of(request), session_of(request), visitor_of(request)):
             yield update
 
     return run
@@ -215,9 +218,9 @@ def _picker(chip: Chip) -> Any:
 def _endpoints(desk: Desk, at_once: int) -> None:
     """The API that programs use (``gradio_client``, REST): same limits, same contract as the command line."""
 
-    async def race(
+    async def race(  # noqa: D417 - the request is Gradio's, not a parameter
         prompt: str, system: str = "", max_tokens: int = 256, temperature: float = 0.0, mode: str = "race",
-        seed: int | None = None, plain: bool = False,
+        seed: int | None = None, plain: bool = False, request: gr.Request | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run one prompt on both engines and return the result as `specdemo race --json` prints it.
 
@@ -230,11 +233,12 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             seed: random seed; none by default
             plain: send the prompt as plain text, without the chat template
         """
-        return await desk.race(_form(prompt, system, max_tokens, temperature, mode, seed, plain))
+        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain)
+        return await desk.race(form, visitor_of(request))
 
-    async def race_stream(
+    async def race_stream(  # noqa: D417
         prompt: str, system: str = "", max_tokens: int = 256, temperature: float = 0.0, mode: str = "race",
-        seed: int | None = None, plain: bool = False,
+        seed: int | None = None, plain: bool = False, request: gr.Request | None = None,
     ) -> AsyncIterator[str]:  # fmt: skip
         """Run one prompt on both engines and stream the page's own frames, one JSON text each (see docs/frames.md).
 
@@ -247,7 +251,8 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             seed: random seed; none by default
             plain: send the prompt as plain text, without the chat template
         """
-        async for frame in desk.race_stream(_form(prompt, system, max_tokens, temperature, mode, seed, plain)):
+        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain)
+        async for frame in desk.race_stream(form, visitor_of(request)):
             yield frame
 
     limits: dict[str, Any] = {"concurrency_limit": at_once, "concurrency_id": RUNS}

@@ -8,12 +8,16 @@ from typing import Any, Literal
 
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import Side
-from specdemo.core.run import RunRecord
-from specdemo.errors import UsageError
+from specdemo.core.run import RunPlan, RunRecord
+from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
+from specdemo.runs.jobs import Jobs
 from specdemo.runs.ports import EngineControl, MethodControl
 from specdemo.runs.registry import LiveRun, Registry
 from specdemo.ui.feed import Feed, Feeds
+from specdemo.ui.quota import Quota, Refused
 from specdemo.ui.recordings import Recording
+from specdemo.ui.telemetry import Telemetry
+from specdemo.ui.visitors import NOBODY, Visitor
 
 Mode = Literal["managed", "attached", "replay"]
 Action = Literal["start", "stop", "restart"]
@@ -39,7 +43,28 @@ class Services:
     max_tokens: int = 2048
     kept_s: float = 3600.0
     feeds: Feeds = field(default_factory=Feeds)
+    quota: Quota = field(default_factory=Quota)
+    telemetry: Telemetry = field(default_factory=Telemetry)
     method: MethodControl | None = None
+    jobs: Jobs | None = None
+
+    def start(self, plan: RunPlan, who: Visitor = NOBODY) -> LiveRun:
+        """Queue a run within its visitor's limits. Raises SpecDemoError with the sentence for the visitor."""
+        try:
+            release = self.quota.run(who)
+        except Refused as error:
+            self.telemetry.refused(error.reason)
+            raise
+        try:
+            live = self.registry.start(plan)
+        except SpecDemoError as error:
+            self.telemetry.refused(error.kind)
+            release()
+            raise
+        self.telemetry.began(live)
+        if live.task is not None:
+            live.task.add_done_callback(lambda _: release())
+        return live
 
     def feed(self, run_id: str) -> Feed | None:
         """The frames of a live, finished or recorded run; None when it is unknown or forgotten."""
@@ -83,6 +108,22 @@ class Services:
         """The engines that cannot take a run now."""
         statuses = self.control.statuses() if self.control else ()
         return tuple(status for status in statuses if status.state is not EngineState.READY)
+
+    def check_ready(self) -> None:
+        """Raises EngineUnavailable with the sentence for the visitor unless both engines can take work now."""
+        if self.control is None:
+            raise EngineUnavailable(
+                f"No engine is connected, so only recorded runs can be played. {self.reason}".strip()
+            )
+        waiting = self.unready()
+        if waiting and self.mode == "managed":
+            first = waiting[0]
+            if first.state in (EngineState.LOADING, EngineState.WAITING):
+                left = [status.eta_s for status in waiting]
+                known = [seconds for seconds in left if seconds is not None]
+                when = f"ready in about {max(1, round(max(known)))} s" if len(known) == len(left) else "try again soon"
+                raise EngineUnavailable(f"The engines are still loading: {when}.")
+            raise EngineUnavailable(f"The {first.side} engine is {first.state}; the engine panel below says more.")
 
     async def command(self, side: str, action: str) -> None:
         """Start, stop or restart a managed engine. Raises UsageError when that is not this page's to do."""

@@ -1,0 +1,139 @@
+"""Who asks: an anonymous visitor by a signed cookie, and the address behind the proxies that are trusted.
+
+The cookie holds a random name and nothing else. A forged or missing one makes its bearer a visitor known by address
+alone, which is what programs without cookies are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import secrets
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+
+from itsdangerous import BadSignature, Signer
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+COOKIE = "specdemo_visitor"
+LIFETIME_S = 180 * 24 * 3600
+KEY_FILE = "cookie.key"
+_FORWARDED = (b"x-forwarded-", b"forwarded", b"x-real-ip")
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """One visitor. ``id`` is empty without a valid cookie; ``address`` is a host, or the /64 network of an IPv6 one."""
+
+    id: str = ""
+    address: str = ""
+
+    @property
+    def key(self) -> str:
+        """What this visitor's own things are kept under."""
+        return self.id or f"@{self.address}"
+
+
+NOBODY = Visitor()
+"""Whoever asks past the guard: tests, and the process itself."""
+
+
+class Cookies:
+    """Reads and makes visitors' cookies, signed with ``secret``."""
+
+    def __init__(self, secret: str, *, path: str = "/", framed: bool = False) -> None:
+        self._signer = Signer(secret, salt="specdemo visitor", digest_method=hashlib.sha256)
+        self._path = path or "/"
+        self._framed = framed
+
+    def read(self, headers: Headers) -> str:
+        """The name in a request's cookie; empty if there is none that we signed."""
+        given = headers.get("cookie", "")
+        try:
+            morsel = SimpleCookie(given).get(COOKIE) if COOKIE in given else None
+            if morsel is None or len(morsel.value) > _LONGEST:
+                return ""
+            return self._signer.unsign(morsel.value).decode("ascii")
+        except (BadSignature, CookieError, UnicodeError):
+            return ""
+
+    def fresh(self) -> str:
+        """A new visitor's name."""
+        return secrets.token_urlsafe(12)
+
+    def header(self, name: str, *, secure: bool) -> str:
+        """The Set-Cookie header for ``name``. In a frame of another site only partitioned cookies are kept."""
+        value = self._signer.sign(name).decode("ascii")
+        kind = "SameSite=None; Secure; Partitioned" if self._framed else f"SameSite=Lax{'; Secure' if secure else ''}"
+        return f"{COOKIE}={value}; Path={self._path}; Max-Age={LIFETIME_S}; HttpOnly; {kind}"
+
+
+class Proxies:
+    """Which peers are reverse proxies whose word counts. Anybody else's X-Forwarded-* headers are dropped."""
+
+    def __init__(self, trusted: str = "127.0.0.1,::1") -> None:
+        self._networks = [
+            ipaddress.ip_network(part.strip(), strict=False) for part in trusted.split(",") if part.strip()
+        ]
+        self._trusted = [str(network) for network in self._networks]
+
+    def before(self, app: ASGIApp) -> ASGIApp:
+        """``app``, seeing each visitor's own address and scheme."""
+        believing = ProxyHeadersMiddleware(app, trusted_hosts=self._trusted) if self._trusted else app  # type: ignore[arg-type]
+
+        async def handling(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and not self._trusts(scope):
+                scope = {**scope, "headers": [pair for pair in scope["headers"] if not pair[0].startswith(_FORWARDED)]}
+                await app(scope, receive, send)
+            else:
+                await believing(scope, receive, send)  # type: ignore[arg-type]
+
+        return handling
+
+    def _trusts(self, scope: Scope) -> bool:
+        try:
+            peer = ipaddress.ip_address((scope.get("client") or ("",))[0])
+        except ValueError:
+            return False
+        return any(peer in network for network in self._networks)
+
+
+def address_of(scope: Scope) -> str:
+    """The visitor's address for limits: one IPv6 customer has a whole /64, so that counts as one."""
+    given = str((scope.get("client") or ("",))[0])
+    try:
+        found = ipaddress.ip_address(given)
+    except ValueError:
+        return given[:_LONGEST]
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def signing_key(folder: Path) -> str:
+    """The key that signs cookies, made once and kept in ``folder``, for this user alone.
+
+    Where nothing can be kept it lives as long as the process, and a restart makes every visitor a new one.
+    """
+    path = folder / KEY_FILE
+    fresh = secrets.token_urlsafe(32)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(fresh)
+    except FileExistsError:
+        try:
+            return path.read_text(encoding="ascii").strip() or fresh
+        except (OSError, UnicodeError):
+            return fresh
+    except OSError:
+        return fresh
+    return fresh
