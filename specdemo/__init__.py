@@ -45,6 +45,7 @@ engines/                    everything that knows vLLM
   methods.py                what speculative_config knows
   speculation.py            preset or JSON → validated speculation
   drafts.py                 can it work with this target, device, version?
+  shipped.py                the draft model that comes with it
   flags.py                  which flags may be passed through
   cores.py                  CPU cores for each engine
   footprint.py              memory that a pair will need

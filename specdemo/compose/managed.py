@@ -27,8 +27,8 @@ from specdemo.engines.client import VllmEngine
 from specdemo.engines.environment import EngineEnvironment, gpus
 from specdemo.engines.models import embedded_folder, model_source, resolve_model
 from specdemo.engines.safety import REPAIR_SETTING, REPAIR_SWITCH
+from specdemo.engines.shipped import shipped_draft
 from specdemo.engines.slot import Timing
-from specdemo.engines.speculation import parse_speculation
 from specdemo.engines.supervisor import Supervisor, vllm_launcher
 from specdemo.errors import EngineError, EngineUnavailable, SetupError, SpecDemoError
 from specdemo.runs.ports import Engine, ScoredToken
@@ -56,7 +56,7 @@ class ManagedPair:
         self._clients = {side: _Current(side, self) for side in SIDES}
         self.engines: Mapping[Side, Engine] = dict(self._clients)
         self.method = MethodSwitch(
-            settings, environment, lambda: self._supervisor, lambda _target: None, self._clients[Side.SPECULATIVE].busy
+            settings, environment, lambda: self._supervisor, shipped_draft, self._clients[Side.SPECULATIVE].busy
         )
 
     async def __aenter__(self) -> Self:
@@ -204,15 +204,14 @@ class ManagedPair:
         wanted = self._settings.engine
         found = gpus() if self._environment.device == "cuda" else ()
         profile = profiles.choose(self._environment.device, found) if wanted.profile == "auto" else wanted.profile
-        if wanted.speculation or wanted.draft_model or wanted.k:
-            speculation = parse_speculation(
-                wanted.speculation or "ngram",
-                allow_lossy=wanted.allow_lossy,
-                draft_model=wanted.draft_model,
-                k=wanted.k,
-            )
-        else:
-            speculation = profiles.default_speculation(profile, model)
+        speculation = profiles.wanted_speculation(
+            profile,
+            model,
+            speculation=wanted.speculation,
+            draft_model=wanted.draft_model,
+            k=wanted.k,
+            allow_lossy=wanted.allow_lossy,
+        )
         return profiles.build(
             profile,
             model=model,

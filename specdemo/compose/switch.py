@@ -19,7 +19,7 @@ from specdemo.core.events import Side
 from specdemo.engines.drafts import check_speculation, package_beside
 from specdemo.engines.environment import EngineEnvironment
 from specdemo.engines.footprint import draft_bytes
-from specdemo.engines.profiles import CPU_K
+from specdemo.engines.profiles import first_k
 from specdemo.engines.speculation import PRESETS, as_config, describe, parse_speculation
 from specdemo.engines.supervisor import Supervisor
 from specdemo.errors import ConfigError, EngineUnavailable, SpecDemoError, UsageError
@@ -146,10 +146,7 @@ class MethodSwitch:
         first = self._first
         if first is not None and self._picked(first).name == name:
             return first.k
-        if name == NGRAM and self._environment.device == "cpu":
-            return CPU_K
-        preset = PRESETS.get(name)
-        return preset.get("num_speculative_tokens") if preset else None
+        return first_k(name, self._environment.device)
 
     def _speculation(self, spec: EngineSpec, name: str, k: int | None) -> Speculation | None:
         """The choice as vLLM's configuration, checked as a setting is. Raises UsageError or ConfigError."""

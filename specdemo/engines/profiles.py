@@ -22,7 +22,8 @@ from specdemo.engines.drafts import read_config
 from specdemo.engines.environment import Gpu
 from specdemo.engines.flags import parse_flags
 from specdemo.engines.footprint import check_shares, kv_cache_bytes
-from specdemo.engines.speculation import nearest, parse_speculation
+from specdemo.engines.shipped import shipped_draft
+from specdemo.engines.speculation import PRESETS, lacks_draft, nearest, parse_speculation
 from specdemo.errors import ConfigError
 
 PROFILES: Mapping[str, str] = MappingProxyType({
@@ -35,6 +36,9 @@ PROFILES: Mapping[str, str] = MappingProxyType({
 
 CPU_K = 8
 """Draft tokens of the CPU profile's n-gram speculation."""
+
+CPU_DRAFT_K = 3
+"""Draft tokens of the shipped draft model on the CPU."""
 
 PRODUCTION_SAMPLING = Sampling(max_tokens=2048, temperature=0.7, top_p=0.9)
 """What the article samples with in production."""
@@ -123,6 +127,38 @@ def default_speculation(profile: str, model: str) -> Speculation | None:
             if pair.target == model:
                 return pair.speculation
     return parse_speculation("ngram", k=CPU_K if profile == "cpu" else None)
+
+
+def wanted_speculation(
+    profile: str,
+    model: str,
+    *,
+    speculation: str | Mapping[str, Any] | None,
+    draft_model: str | None = None,
+    k: int | None = None,
+    allow_lossy: bool = False,
+) -> Speculation | None:
+    """What the settings ask for. The method ``draft_model`` without a model means the draft that ships for ``model``.
+
+    Raises ConfigError, and SetupError when the shipped draft's files are damaged.
+    """
+    if not (speculation or draft_model or k):
+        return default_speculation(profile, model)
+    wanted = speculation or "ngram"
+    if not draft_model and lacks_draft(wanted):
+        draft_model = shipped_draft(model)
+        if draft_model is not None and k is None and isinstance(wanted, str) and "{" not in wanted:
+            k = first_k("draft_model", "cpu" if profile == "cpu" else "cuda")
+    return parse_speculation(wanted, allow_lossy=allow_lossy, draft_model=draft_model, k=k)
+
+
+def first_k(preset: str, device: Device) -> int | None:
+    """A preset's draft length to begin with; on the CPU it was chosen by measurement."""
+    measured = {"ngram": CPU_K, "draft_model": CPU_DRAFT_K}
+    if device == "cpu" and preset in measured:
+        return measured[preset]
+    config = PRESETS.get(preset)
+    return config.get("num_speculative_tokens") if config else None
 
 
 def build(

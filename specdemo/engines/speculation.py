@@ -81,6 +81,12 @@ def parse_speculation(
     )
 
 
+def lacks_draft(value: str | Mapping[str, Any] | None) -> bool:
+    """Whether ``value`` asks for the method ``draft_model`` and names no model. Raises ConfigError like the parser."""
+    config = _config(value)
+    return config is not None and config.get("method") == "draft_model" and not config.get("model")
+
+
 def as_config(speculation: Speculation) -> dict[str, Any]:
     """The JSON object for ``--speculative-config``."""
     return {key: json.loads(text) for key, text in speculation.config}
