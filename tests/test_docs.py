@@ -11,13 +11,14 @@ import pytest
 
 from specdemo import cli
 from specdemo.settings import described
+from specdemo.settings.layers import ALIASES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Variables that are no settings: the file of settings, and what the test suite alone reads.
-OTHER_VARIABLES = {"SPECDEMO_CONFIG", "SPECDEMO_TEST_CHROMIUM"}
+OTHER_VARIABLES = {"SPECDEMO_CONFIG", "SPECDEMO_TEST_CHROMIUM", *ALIASES}
 
 
 def text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Where settings come from, weakest first: hosted defaults < SPECDEMO_* < .env < TOML file < command line.
+"""Where settings come from, weakest first: public profile < hosted Space < SPECDEMO_* < .env < TOML < command line.
 
 Each layer is a flat mapping from dotted names to raw values, so that the origin of every effective value is known
 and an unknown name can be answered with the nearest right one.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 from pydantic_settings import EnvSettingsSource
 from pydantic_settings.exceptions import SettingsError
 
@@ -26,6 +26,24 @@ from specdemo.settings.schema import DELIMITER, PREFIX, Settings
 TEST_PREFIX = "SPECDEMO_TEST_"  # for the test suite alone, such as the browser to use
 CONFIG_VARIABLE = "SPECDEMO_CONFIG"
 DEFAULT_FILE = "specdemo.toml"
+
+ALIASES = {"SPECDEMO_PUBLIC": "SPECDEMO_SERVER__PUBLIC"}
+"""Short names of variables that people set most."""
+PUBLIC: dict[str, Any] = {
+    "limits.max_tokens": 512,
+    "limits.prompt_chars": 8000,
+    "limits.prompt_tokens": 2000,
+    "limits.runs_per_minute": 6,
+    "limits.open_runs": 2,
+    "limits.waiting_runs": 16,
+    "limits.stored_runs": 20,
+    "limits.requests_per_minute": 600,
+    "limits.streams": 24,
+    "limits.upload_mb": 1.0,
+    "limits.first_token_s": 120.0,
+    "limits.run_s": 300.0,
+}
+"""What changes by itself when strangers may come; every setting of its own still wins."""
 
 Flat = dict[str, Any]
 
@@ -91,6 +109,8 @@ def load(
         _toml(config, environ, dotenv, folder),
         Layer("command line", _named({k: v for k, v in (flags or {}).items() if v is not None}, "the command line")),
     ]
+    if _is_public(layers):
+        layers.insert(0, Layer("public profile", dict(PUBLIC)))
     merged: Flat = {}
     origins: dict[str, str] = {}
     for layer in layers:
@@ -104,6 +124,14 @@ def load(
     return Loaded(settings, origins)
 
 
+def _is_public(layers: list[Layer]) -> bool:
+    given = [layer.values["server.public"] for layer in layers if "server.public" in layer.values]
+    try:
+        return bool(given) and TypeAdapter(bool).validate_python(given[-1])
+    except ValidationError:
+        return False  # the whole is validated afterwards, and says what is wrong
+
+
 def hosted(environ: Mapping[str, str] | None = None) -> bool:
     """Whether this process runs in a hosted Space."""
     return bool((os.environ if environ is None else environ).get("SPACE_ID"))
@@ -115,7 +143,12 @@ def _hosted(environ: Mapping[str, str]) -> Flat:
         return {}
     port = environ.get("GRADIO_SERVER_PORT", "")
     everywhere = "0.0.0.0"  # noqa: S104 - the Space's own proxy comes from outside the container
-    return {"server.host": everywhere, "server.port": int(port) if port.isdigit() else 7860, "server.public": True}
+    return {
+        "server.host": everywhere,
+        "server.port": int(port) if port.isdigit() else 7860,
+        "server.public": True,
+        "server.proxies": "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.1,::1",
+    }
 
 
 def _dotenv(path: Path) -> dict[str, str]:
@@ -133,7 +166,7 @@ def _variables(variables: Mapping[str, str], where: str) -> Flat:
     loose = {name.replace(DELIMITER, "_"): name for name in known}
     found: dict[str, str] = {}
     for given, value in variables.items():
-        name = given.upper()
+        name = ALIASES.get(given.upper(), given.upper())
         if not name.startswith(PREFIX) or name.startswith(TEST_PREFIX) or name == CONFIG_VARIABLE or value == "":
             continue
         right = name if name in known else loose.get(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, StringConstraints
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 PREFIX = "SPECDEMO_"
@@ -32,6 +33,12 @@ def _flag_pairs(value: Any) -> Any:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _networks(value: str) -> str:
+    for part in filter(None, map(str.strip, value.split(","))):
+        ipaddress.ip_network(part, strict=False)  # its ValueError is the message
+    return value
 
 
 _CORES = r"^(any:[1-9]\d*|auto|nobind|\d[\d,|-]*)$"
@@ -116,9 +123,34 @@ class Server(_Group):
         default="", description="Path under which a reverse proxy shows the page, such as `/demo`."
     )
     public: bool = Field(
-        default=False, description="The page is open to strangers: engine controls and logs are hidden."
+        default=False, description="The page is open to strangers: controls and logs are hidden, and limits apply (docs/hosting.md)."
     )
     auth: SecretStr | None = Field(default=None, description="`name:password` that visitors must give.")
+    token: SecretStr | None = Field(
+        default=None, description="Bearer token that programs may give instead of a name and a password."
+    )
+    secret: SecretStr | None = Field(
+        default=None,
+        description="Key that signs visitors' cookies; made and kept in `data_dir` when not set. Replicas share one.",
+    )
+    proxies: Annotated[str, AfterValidator(_networks)] = Field(
+        default="127.0.0.1,::1",
+        description="Addresses and networks of reverse proxies whose `X-Forwarded-*` headers are believed.",
+    )
+    hosts: str = Field(
+        default="",
+        description="Host names that the page answers to, such as `demo.example.org`; when not set any, but only local "
+        "ones for a page on a loopback address without `root_path`, `public` or sign-in.",
+    )
+    metrics: bool | None = Field(
+        default=None, description="Serve figures for Prometheus at `/metrics`; when not set, unless `public`."
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None, description="Bearer token that `/metrics` asks for; it is served then, public or not."
+    )
+    drain_s: float = Field(
+        default=0.0, ge=0, description="How long running runs may go on when the page is told to end (s)."
+    )
 
 
 class Limits(_Group):
@@ -126,6 +158,20 @@ class Limits(_Group):
 
     max_tokens: int = Field(default=2048, gt=0, description="Most output tokens of one run.")
     prompt_chars: int = Field(default=32_000, gt=0, description="Longest prompt (characters).")
+    prompt_tokens: int | None = Field(default=None, gt=0, description="Longest prompt (tokens).")
+    runs_per_minute: int | None = Field(default=None, gt=0, description="Runs that a visitor may start a minute.")
+    open_runs: int | None = Field(
+        default=None, gt=0, description="Runs that a visitor may have going or waiting at once."
+    )
+    stored_runs: int | None = Field(default=None, gt=0, description="Runs kept for one visitor; the oldest go first.")
+    requests_per_minute: int | None = Field(
+        default=None, gt=0, description="Requests that a visitor may send a minute, static files aside."
+    )
+    streams: int | None = Field(default=None, gt=0, description="Event streams that a visitor may hold open.")
+    per_address: int = Field(
+        default=5, gt=0, description="Visitors' worth of these limits that one network address may use up."
+    )
+    upload_mb: float = Field(default=5.0, gt=0, description="Largest upload (MB).")
     races_at_once: int = Field(
         default=1,
         gt=0,
@@ -156,6 +202,9 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe message that is logged."
+    )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="`json` logs one object a line, for a log collector."
     )
     standard: Attached = Attached()
     speculative: Attached = Attached()

@@ -56,7 +56,7 @@ class Services:
             self.telemetry.refused(error.reason)
             raise
         try:
-            live = self.registry.start(plan)
+            live = self.registry.start(plan, owner=who.id)
         except SpecDemoError as error:
             self.telemetry.refused(error.kind)
             release()
