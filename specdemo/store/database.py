@@ -1,0 +1,257 @@
+"""One database behind the store: opened when first needed, brought up to date under a lock, its faults in plain words.
+
+Everything here blocks; ``keeper.py`` calls it from threads. Sentences name no path, host or user, since visitors read
+them; the log has what the database itself said, without the password.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from filelock import FileLock, Timeout
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from specdemo.errors import ConfigError, StoreError
+
+_log = logging.getLogger(__name__)
+
+BUSY_S = 5.0
+"""How long a write waits for another program's (s)."""
+LOCK_S = 60.0
+"""How long a start waits for another's migration (s)."""
+RETRY_S = 10.0
+"""After a database server was out of reach, the next try comes so much later (s): each try may wait."""
+_MIGRATIONS = Path(__file__).with_name("migrations")
+_ADVISORY = 0x5BECDE30
+"""Name of PostgreSQL's lock around migrations: any number, the same in all versions."""
+
+T = TypeVar("T")
+
+
+class StoreUnavailable(StoreError):
+    """The database itself cannot be used now; what was to be kept may be offered again."""
+
+    kind = "store_unavailable"
+
+
+_SQLITE = (
+    ("SQLITE_BUSY", "another program holds its lock; the next try may succeed"),
+    ("SQLITE_LOCKED", "another program holds its lock; the next try may succeed"),
+    ("SQLITE_FULL", "its disk is full; free some space or delete runs"),
+    ("SQLITE_READONLY", "it is read-only; make its file and folder writable"),
+    ("SQLITE_CANTOPEN", "its file cannot be opened; check that its folder exists and is writable"),
+    ("SQLITE_NOTADB", "its file is no database; move it away, and a new one is made"),
+    ("SQLITE_CORRUPT", "its file is damaged; move it away, and a new one is made"),
+    ("SQLITE_IOERR", "its disk reported an error"),
+)
+_POSTGRESQL = (
+    ("53100", "its disk is full; free some space or delete runs"),
+    ("25006", "it is read-only"),
+    ("55P03", "another program holds its lock; the next try may succeed"),
+    ("40", "another program holds its lock; the next try may succeed"),
+    ("57014", "it took too long"),
+    ("28", "it refused the name or password of the configured address"),
+    ("3D000", "there is no database of the configured name"),
+    ("42501", "its user may not do that"),
+)
+
+
+def parse(address: str) -> URL:
+    """The database's address. Raises ConfigError; the text does not repeat the address, which may hold a password."""
+    try:
+        url = sa.make_url(address)
+    except SQLAlchemyError:
+        url = None
+    kind = url.get_backend_name() if url is not None else ""
+    if url is not None and kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if url is not None and kind == "sqlite" and url.database and url.database != ":memory:":
+        return url.set(drivername="sqlite+pysqlite")
+    raise ConfigError(
+        "store.url is no address of a database that runs can be kept in; write "
+        "postgresql://user:password@host/name or sqlite:////path/to/runs.db, or leave it out for the data folder."
+    )
+
+
+class Database:
+    """A database that may be missing, locked, full, read-only or gone at any time. Safe for threads."""
+
+    def __init__(self, url: URL, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+        self._clock = clock
+        self._mutex = threading.Lock()
+        self._engine: Engine | None = None
+        self._identity: tuple[int, int] | None = None
+        self._refused: tuple[float, str] | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a file of this machine; a server may have other writers."""
+        return self._file is not None
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in a transaction that only reads. Raises StoreUnavailable."""
+        with _told(), self._ready().connect() as connection, connection.begin():
+            return work(connection)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in a transaction: all of it is kept or nothing. Raises StoreUnavailable."""
+        with _told(), self._ready().connect().execution_options(writing=True) as connection, connection.begin():
+            return work(connection)
+
+    def close(self) -> None:
+        """Give connections back; the next use opens anew."""
+        with self._mutex:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._engine is not None:
+            self._engine.dispose()
+        self._engine = None
+
+    def _ready(self) -> Engine:
+        with self._mutex:
+            if self._engine is not None and self._identity != self._seen():
+                # A deleted file would take writes for ever, and lose them.
+                _log.warning("The run store's file was replaced or removed; it is opened anew.")
+                self._drop()
+            if self._engine is None:
+                if self._refused is not None and self._clock() < self._refused[0]:
+                    raise StoreUnavailable(self._refused[1])
+                try:
+                    self._engine = self._open()
+                except StoreUnavailable as error:
+                    # A file costs nothing to try again.
+                    self._refused = None if self.local else (self._clock() + RETRY_S, str(error))
+                    raise
+            return self._engine
+
+    def _seen(self) -> tuple[int, int] | None:
+        if self._file is None:
+            return None
+        try:
+            found = self._file.stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_dev, found.st_ino)
+
+    def _open(self) -> Engine:
+        with _told():
+            if self._file is not None:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            engine = _engine(self._url)
+            try:
+                self._migrate(engine)
+            except BaseException:
+                engine.dispose()
+                raise
+            self._identity = self._seen()
+        return engine
+
+    def _migrate(self, engine: Engine) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        scripts = ScriptDirectory.from_config(config)
+        with engine.connect() as connection:
+            if _revision(connection, scripts) == scripts.get_current_head():
+                return
+        with self._lock(), engine.connect().execution_options(writing=True) as connection, connection.begin():
+            if self._file is None:
+                connection.execute(sa.text("SET LOCAL lock_timeout = 60000"))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY)))
+            if _revision(connection, scripts) != scripts.get_current_head():
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        if self._file is None:
+            yield
+            return
+        try:
+            with FileLock(f"{self._file}.lock", timeout=LOCK_S):
+                yield
+        except Timeout:
+            raise StoreUnavailable(_sentence("another program holds its lock; the next try may succeed")) from None
+
+
+def _revision(connection: Connection, scripts: ScriptDirectory) -> str | None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in {script.revision for script in scripts.walk_revisions()}:
+        raise StoreUnavailable(
+            _sentence("a newer specdemo made it; update this one, or set store.url to another database")
+        )
+    return found
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(
+            url,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 5, "options": "-c lock_timeout=5000 -c statement_timeout=30000"},
+        )
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
+
+    def connected(connection: sqlite3.Connection, _: Any) -> None:
+        # Transactions are begun by us: the driver's own begin leaves migrations half done after a crash.
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begun(connection: Connection) -> None:
+        # A transaction that first reads and then writes could not wait for another's lock.
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+    return engine
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Whatever the database or its disk throws, as a StoreUnavailable."""
+    try:
+        yield
+    except DBAPIError as error:
+        _log.warning("The run store failed: %s", error.orig)
+        raise StoreUnavailable(_sentence(_cause(error.orig))) from None
+    except (PoolTimeout, SQLAlchemyError, sqlite3.Error) as error:
+        _log.warning("The run store failed: %s", error)
+        raise StoreUnavailable(_sentence(_cause(error))) from None
+    except OSError as error:
+        _log.warning("The run store failed: %s", error)
+        raise StoreUnavailable(_sentence(f"the system said: {os.strerror(error.errno or 0).lower()}")) from None
+
+
+def _sentence(cause: str) -> str:
+    return f"The run store cannot be used: {cause}."
+
+
+def _cause(error: object) -> str:
+    name = getattr(error, "sqlite_errorname", None)
+    if isinstance(name, str):
+        return next((words for prefix, words in _SQLITE if name.startswith(prefix)), f"SQLite said {name}")
+    state = getattr(error, "sqlstate", None)
+    if isinstance(state, str):
+        found = next((words for prefix, words in _POSTGRESQL if state.startswith(prefix)), None)
+        return found or f"PostgreSQL said {state}"
+    return "its server cannot be reached; check store.url and that the server runs"
