@@ -3,6 +3,7 @@
  * Everything that a server or an engine says is put in as text, never as markup.
  */
 import { commands, facts, fill, pause, summary } from "../engines.mjs";
+import { mountSwitch } from "./switch.mjs";
 
 const parts = { header: mountHeader, engines: mountEngines, recordings: mountRecordings };
 const THEME = "specdemo-theme";
@@ -71,7 +72,7 @@ function keep(name, value) {
   }
 }
 
-function mountEngines({ part, trigger, root, words }) {
+async function mountEngines({ part, trigger, root, words }) {
   const cards = [...part.querySelectorAll("[data-engine]")];
   for (const card of cards) {
     for (const button of card.querySelectorAll("[data-command]")) {
@@ -80,7 +81,9 @@ function mountEngines({ part, trigger, root, words }) {
       );
     }
   }
+  const drawSwitch = await mountSwitch({ part, root, words });
   watch(root, (answer) => {
+    drawSwitch(answer);
     for (const status of answer?.sides ?? []) {
       const card = cards.find((one) => one.dataset.engine === status.side);
       if (card) drawEngine(card, status, answer.controls && status.managed, words);
