@@ -42,7 +42,11 @@ class Bounds:
 
 @dataclass(eq=False, slots=True)
 class LiveRun:
-    """One run as others see it. ``error`` is set when it could not begin; a failed engine is an event instead."""
+    """One run as others see it. ``error`` is set when it could not begin; a failed engine is an event instead.
+
+    ``owner`` is whose it is; ``shared`` shows it to whoever has its link. ``keep`` asks for a place in the store, and
+    ``unkept`` says in one sentence why it got none.
+    """
 
     id: str
     plan: RunPlan
@@ -51,6 +55,10 @@ class LiveRun:
     ended_at: float | None = None
     error: SpecDemoError | None = None
     recorded: bool = False
+    owner: str = ""
+    shared: bool = False
+    keep: bool = True
+    unkept: str | None = None
     ticket: Ticket | None = field(default=None, repr=False)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -73,23 +81,43 @@ class Registry:
         self._gate = Gate(together=self._bounds.races_at_once, waiting=self._bounds.waiting_runs)
         self._runs: dict[str, LiveRun] = {}
         self._measured = 0
+        self._held: Callable[[], str] | None = None
 
-    def start(self, plan: RunPlan, *, title: str | None = None) -> LiveRun:
+    def start(self, plan: RunPlan, *, title: str | None = None, owner: str = "", keep: bool = True) -> LiveRun:
         """Queue a run, return at once. Raises PromptError, UsageError or EngineUnavailable if it cannot be queued."""
         check_request(plan.prompt, prompt_chars=self._bounds.prompt_chars, max_tokens=self._bounds.max_tokens)
         engines = self._engines()
         if engines is None:
             raise EngineUnavailable("No engines are connected; only recorded runs can be played.")
+        if self._held is not None:
+            raise EngineUnavailable(self._held())
         self._forget()
         alone = plan.mode == "measure" or plan.control
         if plan.mode == "measure":
             plan = self._alternated(plan)
         ticket = self._gate.ticket(alone=alone)
-        live = LiveRun(new_id(), plan, RunLog(), self._clock(), ticket=ticket)
+        live = LiveRun(new_id(), plan, RunLog(), self._clock(), ticket=ticket, owner=owner, keep=keep)
         self._runs[live.id] = live
         live.task = asyncio.get_running_loop().create_task(self._run(live, ticket, engines, title))
         live.task.add_done_callback(lambda _: self._settle(live, ticket))
         return live
+
+    @asynccontextmanager
+    async def alone(self, why: Callable[[], str]) -> AsyncIterator[None]:
+        """Hold the engines for the block, after the runs that were here before it.
+
+        No run can be started meanwhile; ``why`` gives the sentence that it gets. Raises UsageError when the engines are
+        held already or the queue is full.
+        """
+        if self._held is not None:
+            raise UsageError(self._held())
+        ticket = self._gate.ticket(alone=True)
+        self._held = why
+        try:
+            async with self._gate.turn(ticket):
+                yield
+        finally:
+            self._held = None
 
     def show(self, record: RunRecord) -> LiveRun:
         """Put a recorded run beside the live ones, so that the same viewers can play it."""
@@ -124,6 +152,12 @@ class Registry:
     def __len__(self) -> int:
         return len(self._runs)
 
+    def drop(self, run_id: str) -> None:
+        """Forget a finished run at once; a running one stays."""
+        live = self._runs.get(run_id)
+        if live is not None and live.ended_at is not None:
+            del self._runs[run_id]
+
     async def stop(self, run_id: str) -> bool:
         """Stop a run and wait until both its streams are closed; False if it was not running."""
         live = self._runs.get(run_id)
@@ -139,6 +173,8 @@ class Registry:
 
         Raises UsageError while a run has them or waits for them: nothing is stopped for this.
         """
+        if self._held is not None:
+            raise UsageError(self._held())
         if not self._gate.idle:
             raise UsageError("A run is using the engines; let it finish or stop it, then change the method.")
         async with self._gate.turn(self._gate.ticket(alone=True)):
