@@ -104,6 +104,7 @@ bench/                      benchmarks and sampling validation: pure but for rea
   prompts.py                a prompt and its workload
   plan.py                   prompts × repeats × load levels
   schedule.py               the order: quads of blocks, from one seed
+  estimate.py               how long a plan will take
   sample.py                 one request as kept
   record.py                 a whole benchmark as kept
   distributions.py          quantiles and tails
@@ -131,6 +132,7 @@ bench/report/               a benchmark as a document
   charts.py                 drawings as SVG text
   evidence.py               identity, sampling, claims, method, limits
   content.py                a record → the document, verdict first
+  contract.py               the document of bench --json
   compare.py                two benchmarks side by side
   sweep_page.py             a sweep as a document
   html.py                   as one HTML file
@@ -154,6 +156,11 @@ runs/                       use cases over Protocols
   benchmark.py              a plan against two engines
   validate.py               draw from both, score, judge
   validation_store.py       validations on disk
+  kept.py                   kept results by name
+  jobs.py                   long work, one at a time, owned
+  tuner.py                  one speculation after another
+  bench_job.py              a benchmark or a sweep as a job
+  validation_job.py         a validation as a job; the pace of engines
 doctor/                     what was found, what is not right, the mend
   probes.py                 looks at the outside world
   checks.py                 what they saw → findings
@@ -179,6 +186,20 @@ ui/                         the page
   telemetry.py              figures of the page itself, for Prometheus
   asked.py                  what a request says of itself
   handlers.py               what happens on a click
+  plots.py                  results as Vega-Lite
+  results.py                kept results, read once
+  uploads.py                a visitor's file, previewed
+  file_box.py               shipped prompts or a file
+  bench_form.py             the form → a benchmark's plan
+  bench_view.py             a benchmark as markup
+  bench_desk.py             what happens in the Benchmark tab
+  tab_bench.py              its layout and wiring
+  validate_form.py          the form → a validation's plan
+  validate_view.py          a validation as markup
+  validate_desk.py          what happens in the Validate tab
+  tab_validate.py           its layout and wiring
+  tabs.py                   which tabs a page has
+  bench_routes.py           results as files
   page.py                   the layout, top to bottom, then the wiring
   routes.py                 routes beside Gradio's
   switching.py              the route that changes the method
@@ -203,6 +224,7 @@ cli/                        the commands
   gate.py                   specdemo gate
   report.py                 specdemo report
   page.py                   the page with its engines
+  page_jobs.py              and the long work on them
   doctor.py                 specdemo doctor
   config.py                 specdemo config
 """

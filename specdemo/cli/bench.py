@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from specdemo.bench.jsonable import jsonable
 from specdemo.bench.plan import BenchPlan, check_plan
-from specdemo.bench.record import BenchRecord, Ending
 from specdemo.bench.report import html
-from specdemo.bench.report.content import document, lead
+from specdemo.bench.report.content import document
+from specdemo.bench.report.contract import contract
 from specdemo.bench.report.words import speaker
 from specdemo.bench.workloads import shipped
 from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, whole_numbers, write
@@ -167,7 +166,7 @@ async def _bench(loaded: Loaded, make: Any, written: tuple[Path | None, str], *,
         stderr().print(f"Report: {report}", markup=False)
     stderr().print(f"Samples: {path}", markup=False)
     if as_json:
-        print_json(contract(record, ending, path))
+        print_json(contract(record, str(path)))
     else:
         stdout().print(shown(made, titles=tuple(say(key) for key in SHOWN)))
     if ending.state == "engine_lost":
@@ -175,20 +174,3 @@ async def _bench(loaded: Loaded, make: Any, written: tuple[Path | None, str], *,
     if ending.state == "stopped":
         return STOPPED
     return 1 if summary.null_passed is False else 0
-
-
-def contract(record: BenchRecord, ending: Ending | None, path: Path) -> Any:
-    """What ``--json`` prints: the state, the sentence, and the whole summary."""
-    summary = record.summary()
-    return {
-        "schema": 1,
-        "kind": "bench",
-        "id": record.header.id,
-        "file": str(path),
-        "state": ending.state if ending else None,
-        "reason": ending.reason if ending else None,
-        "sentence": lead(summary, speaker("en"))[0],
-        "summary": jsonable(summary),
-        "facts": jsonable(record.facts),
-        "hardware": record.header.hardware,
-    }

@@ -112,7 +112,7 @@ async def run_session(
         file = make(deployment)
         statuses = control.statuses()
         around = BenchAround(
-            busy=busy_share if wait and all(_local(status.base_url) for status in statuses) else None,
+            busy=busy_share if wait and all(is_local(status.base_url) for status in statuses) else None,
             on_progress=_teller(console),
             commands=(statuses[0].command, statuses[1].command),
             memory=lambda: (control.statuses()[0].memory_bytes, control.statuses()[1].memory_bytes),
@@ -134,7 +134,8 @@ async def _to_its_end(runner: Benchmark) -> Ending:
         return await work
 
 
-def _local(base_url: str | None) -> bool:
+def is_local(base_url: str | None) -> bool:
+    """Whether an engine runs on this machine, as far as its address tells; True while it has none."""
     return base_url is None or any(name in base_url for name in ("127.0.0.1", "localhost", "[::1]"))
 
 

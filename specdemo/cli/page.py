@@ -5,11 +5,14 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from specdemo.cli.output import stderr
+from specdemo.cli.page_front import allowance, front
+from specdemo.cli.page_jobs import jobs_of
 from specdemo.compose import folders, keep_announced, open_deployment
 from specdemo.runs.registry import Bounds, Registry
-from specdemo.settings import Settings, hosted
+from specdemo.settings import Settings
 from specdemo.ui import assets
 from specdemo.ui.feed import Feeds
+from specdemo.ui.quota import Quota
 from specdemo.ui.recordings import load as load_recordings
 from specdemo.ui.server import build_app, listen
 from specdemo.ui.server import serve as serve_app
@@ -28,8 +31,11 @@ async def serve_page(settings: Settings) -> int:
             await stack.enter_async_context(keep_announced(deployment.managed, folders(settings).data))
         registry = Registry(lambda: deployment.engines, around=deployment.around, bounds=_bounds(settings))
         stack.push_async_callback(registry.aclose)
+        jobs = jobs_of(deployment, registry, settings)
+        stack.push_async_callback(jobs.aclose)
         services = Services(
             registry=registry,
+            jobs=jobs,
             mode=deployment.mode,
             control=deployment.control,
             method=deployment.managed.method if deployment.managed is not None else None,
@@ -38,13 +44,13 @@ async def serve_page(settings: Settings) -> int:
             public=settings.server.public,
             max_tokens=settings.limits.max_tokens,
             kept_s=settings.limits.kept_s,
+            quota=Quota(allowance(settings)),
             feeds=Feeds(settings.limits.kept_runs),  # a feed holds a run's frames: as many as there are runs
         )
         app = build_app(
             services,
             root_path=settings.server.root_path,
-            auth=settings.server.auth.get_secret_value() if settings.server.auth else None,
-            in_space=hosted(),
+            front=front(settings, folders(settings).data),
         )
         host, port = bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host

@@ -13,10 +13,10 @@ from specdemo.bench.report import csv_tables, html, markdown
 from specdemo.bench.report.blocks import Document
 from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.content import document
+from specdemo.bench.report.contract import contract
 from specdemo.bench.report.sweep_page import sweep_document
 from specdemo.bench.sweep import sweep
 from specdemo.bench.workloads import shipped
-from specdemo.cli.bench import contract
 from specdemo.cli.bench_common import write
 from specdemo.cli.output import stderr
 from specdemo.errors import UsageError
@@ -52,8 +52,7 @@ def report(
             raise UsageError("A comparison is written as html or md.")
         text = _page(comparison(records[0], records[1], language=language), form)
     elif form == "json":
-        record = records[0]
-        text = strict_json(contract(record, record.endings[-1] if record.endings else None, runs[0]), indent=2) + "\n"
+        text = strict_json(contract(records[0], str(runs[0])), indent=2) + "\n"
     elif form == "csv":
         text = csv_tables.results(records[0].summary())
     elif form == "samples-csv":

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from specdemo.bench.sampling.drafts import Lookup, drafted
 from specdemo.bench.sampling.duplicates import duplicates
 from specdemo.bench.sampling.result import ValidationResult
-from specdemo.bench.sampling.scoring import FP32_TOLERANCES, HALF_TOLERANCES, Scored, Scorer
+from specdemo.bench.sampling.scoring import FP32_TOLERANCES, HALF_TOLERANCES, ArmScore, Scored, Scorer
 from specdemo.bench.sampling.settings import SamplingConfig, ValidationPlan, check_validation
 from specdemo.bench.sampling.tree import TreeTest, tree_test
 from specdemo.bench.sampling.verdict import judge, judge_tree
@@ -37,12 +37,17 @@ PART = {"A": Side.STANDARD, "B": Side.SPECULATIVE}
 
 @dataclass(frozen=True, slots=True)
 class ValidationProgress:
-    """How far it is: rounds made, sequences drawn and scored in all, seconds."""
+    """How far it is: rounds made, sequences drawn and scored in all, seconds.
+
+    ``standard`` and ``speculative`` are the evidence so far by setting, empty while nothing was scored.
+    """
 
     rounds: int
     planned: int
     sequences: int
     elapsed_s: float
+    standard: tuple[ArmScore, ...] = ()
+    speculative: tuple[ArmScore, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +235,7 @@ class _Validation:
     def _result(
         self, facts: tuple[EngineFacts, EngineFacts], rounds: int, died: str | None, *, sure: bool, lookup: str
     ) -> ValidationResult:
-        standard = tuple(self._arms[c.name, "A"].scorer.result() for c in self._plan.configs)
-        speculative = tuple(self._arms[c.name, "B"].scorer.result() for c in self._plan.configs)
+        standard, speculative = self._arm_scores("A"), self._arm_scores("B")
         repeats = tuple(
             duplicates(self._arms[c.name, "A"].draws, self._arms[c.name, "B"].draws) for c in self._plan.configs
         )
@@ -272,7 +276,11 @@ class _Validation:
     def _report(self, rounds: int) -> None:
         if self._around.on_progress is not None:
             elapsed = self._around.clock() - self._zero
-            self._around.on_progress(ValidationProgress(rounds, self._plan.draws, self._sequences, elapsed))
+            arms = [self._arm_scores(arm) for arm in PART] if self._scores else [(), ()]
+            self._around.on_progress(ValidationProgress(rounds, self._plan.draws, self._sequences, elapsed, *arms))
+
+    def _arm_scores(self, arm: str) -> tuple[ArmScore, ...]:
+        return tuple(self._arms[config.name, arm].scorer.result() for config in self._plan.configs)
 
 
 async def _together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -14,17 +14,19 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from specdemo.errors import ConfigError
-from specdemo.ui import assets, page
-from specdemo.ui.guard import Guard
+from specdemo.ui import assets, page, tabs
+from specdemo.ui.bench_routes import add_bench_routes
+from specdemo.ui.front import Front
 from specdemo.ui.routes import add_routes
 from specdemo.ui.services import Services
 from specdemo.ui.switching import add_switch
 from specdemo.ui.theme import theme
+from specdemo.ui.uploads import LIMITS
 
 _log = logging.getLogger(__name__)
 
-SPACES_ANCESTORS = ("'self'", "https://huggingface.co", "https://*.hf.space")
-"""A hosted Space is shown inside a frame of its site."""
+MOST_CONNECTIONS = 2000
+"""Requests in hand at once; more are told to come again, before they cost anything."""
 
 
 def build_app(
@@ -32,11 +34,12 @@ def build_app(
     *,
     root_path: str = "",
     auth: str | None = None,
-    in_space: bool = False,
+    front: Front | None = None,
     at_once: int = 32,
     on_close: Callable[[], None] | None = None,
 ) -> ASGIApp:
-    """The whole application as ASGI. ``root_path`` as a reverse proxy shows it; ``auth`` is ``name:password``."""
+    """The whole application as ASGI. ``root_path`` as a reverse proxy shows it; ``auth`` is short for a front."""
+    front = front or Front(auth=auth)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -48,6 +51,10 @@ def build_app(
     app = FastAPI(title="specdemo", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     add_routes(app, services)
     add_switch(app, services)
+    front.add_metrics(app, services)
+    results = tabs.results_of(services)
+    if results is not None:
+        add_bench_routes(app, results)
     words = page.words()
     demo = page.build(services, words, at_once=at_once)
     gr.mount_gradio_app(
@@ -65,12 +72,11 @@ def build_app(
         show_error=False,
         pwa=False,
         enable_monitoring=False,
-        max_file_size="1mb",
+        max_file_size=min(front.upload_bytes, LIMITS.file_bytes),  # prompt files and stored runs
     )
     _calm(demo)
     head = assets.text("html/head.html").strip()  # its addresses are relative: right under any sub-path
-    ancestors = SPACES_ANCESTORS if in_space else ("'self'",)
-    return Guard(app, root_path=root_path, auth=auth, frame_ancestors=ancestors, head=head)
+    return front.before(app, services, root_path=root_path, head=head)
 
 
 def _calm(demo: gr.Blocks) -> None:
@@ -113,7 +119,8 @@ async def serve(app: ASGIApp, bound: socket.socket, *, stop: asyncio.Event | Non
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=1,
-        proxy_headers=True,
+        proxy_headers=False,  # the guard decides whose word counts
+        limit_concurrency=MOST_CONNECTIONS,
         server_header=False,
         ws="none",
         lifespan="on",

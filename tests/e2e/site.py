@@ -6,10 +6,12 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any, Self
 
 from specdemo.core.events import Side
 from specdemo.engines.client import VllmEngine
+from specdemo.runs.jobs import Jobs, Workshop
 from specdemo.runs.registry import Bounds, Registry
 from specdemo.ui.recordings import Recording
 from specdemo.ui.server import build_app, listen, serve
@@ -38,6 +40,7 @@ class Site:
         self.engines: dict[Side, Server] = {}
         self.control = Control()
         self.services: Services
+        self.jobs: Jobs
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -60,6 +63,8 @@ class Site:
         """Change what the engines say from the next request on, and stop what still runs."""
 
         async def change() -> None:
+            if self.services.jobs is not None:
+                await self.services.jobs.aclose()
             await self.services.registry.aclose()
             self.engines[Side.STANDARD].use(standard or STANDARD)
             self.engines[Side.SPECULATIVE].use(speculative or SPECULATIVE)
@@ -118,6 +123,11 @@ class Site:
                 registry=registry, mode=self._options.get("mode", "managed"), control=self.control, recordings=recordings,
                 public=self._options.get("public", False), max_tokens=4096,
             )  # fmt: skip
+            if "data" in self._options:
+                shop = Workshop(engines=lambda: clients, folder=self._options["data"], hardware="scripted engines")
+                self.jobs = Jobs(registry, shop)
+                stack.push_async_callback(self.jobs.aclose)
+                self.services = replace(self.services, jobs=self.jobs)
             root = self._options.get("root_path", "")
             app = build_app(self.services, root_path=root, auth=self._options.get("auth"))
             bound = listen("127.0.0.1", 0)

@@ -46,12 +46,6 @@ def write(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
     return "\ufeff" + buffer.getvalue()
 
 
-def _written(cell: Value) -> str:
-    if cell is None:
-        return ""
-    return neutral(cell) if isinstance(cell, str) else repr(cell)
-
-
 def results(summary: Summary) -> str:
     """One row a result: suite, workloads, levels."""
     listed = [*([summary.suite] if summary.suite else []), *summary.workloads, *summary.levels]

@@ -30,6 +30,16 @@ def render(document: Document) -> str:
     )
 
 
+def fragment(document: Document) -> str:
+    """The sections for a page that has its own styles and draws its own plots: without figures and sign-off."""
+    left_out = (Figure, SignOff)
+    kept = [
+        Section(section.title, tuple(block for block in section.blocks if not isinstance(block, left_out)))
+        for section in document.sections
+    ]
+    return "\n".join(_section(section) for section in kept if section.blocks)
+
+
 def _section(section: Section) -> str:
     inside = "".join(_block(block) for block in section.blocks)
     return f"<section><h2>{escape(section.title)}</h2>{inside}</section>"
