@@ -111,6 +111,12 @@ export function show(name, value, { lang = "en" } = {}) {
   return { text: (KINDS[name] ?? figure)(value, lang), value: String(value) };
 }
 
+/** A title may hold both languages as "English | 中文": the visitor's own. */
+export function ownTitle(title, lang) {
+  const [english, ...rest] = String(title ?? "").split(" | ");
+  return lang.startsWith("zh") && rest.length > 0 ? rest.join(" | ") : english;
+}
+
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const LETTER = /\p{L}/u;
 

@@ -34,11 +34,15 @@ _LETTER = {"draft": "d", "target": "t", "unknown": "u"}
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Where a recording comes from: ISO date, hardware in words, and the badge it had when it was live."""
+    """Where a recording comes from: ISO date, hardware in words, and the badge it had when it was live.
+
+    ``imported``: it came as a file from another machine, so nothing in it was measured here.
+    """
 
     date: str
     hardware: str
     how: str
+    imported: bool = False
 
 
 class FrameEncoder:

@@ -46,7 +46,7 @@ class SideMeter:
         "_after",
         "_always",
         "_b1",
-        "_before",
+        "_before", "_busy",
         "_bursts",
         "_chunks",
         "_end",
@@ -65,9 +65,7 @@ class SideMeter:
         "_start",
         "_text_chunks",
         "_tiny",
-        "_tokens",
-        "_total",
-        "side",
+        "_tokens", "_total", "side",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +96,7 @@ class SideMeter:
         self._after: SpecCounters | None = None
         self._finished: Finished | None = None
         self._end: float | None = None
+        self._busy = False  # we said ourselves that we read late
 
     def feed(self, event: Event) -> None:
         """Take one event into account."""
@@ -119,6 +118,8 @@ class SideMeter:
             self._end = event.at
         elif isinstance(event, Failed):
             self._end = event.at
+        elif event.kind == "overloaded":
+            self._busy = True
 
     def _chunk(self, chunk: Tokens) -> None:
         at = chunk.at
@@ -277,7 +278,7 @@ class SideMeter:
         tokens, source = self._count()
         stream = quality.stream_notes(
             self.side, finished=self._finished, tokens=self._tokens, chunks=self._chunks, source=source,
-            tiny_gaps=self._tiny, is_clumped=self._clumped, merged=self.merged,
+            tiny_gaps=self._tiny, is_clumped=self._clumped, merged=self.merged, busy=self._busy,
         )  # fmt: skip
         found = list(stream)
         if self._before is not None and self._after is not None:

@@ -58,13 +58,13 @@ def clumped(*, chunks: int, tiny_gaps: int, span: float) -> bool:
 
 def stream_notes(
     side: Side, *, finished: Finished | None, tokens: int, chunks: int, source: CountSource, tiny_gaps: int,
-    is_clumped: bool, merged: bool,
+    is_clumped: bool, merged: bool, busy: bool = False,
 ) -> Iterator[Note]:  # fmt: skip
-    """Notes on one side's stream; most need its end."""
+    """Notes on one side's stream; most need its end. ``busy``: we were late ourselves, so clumps may be our own."""
     if merged:
         yield Note("coalesced", sentence("coalesced", tokens=tokens, chunks=chunks), side)
     if is_clumped:
-        yield Note("clumped", sentence("clumped", tiny=tiny_gaps, gaps=chunks - 1), side)
+        yield Note("clumped", sentence("clumped_here" if busy else "clumped", tiny=tiny_gaps, gaps=chunks - 1), side)
     if source == "approximate":
         yield Note("no_token_ids", sentence("by_chunks"), side)
     elif source == "usage":

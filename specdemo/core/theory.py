@@ -17,6 +17,7 @@ All of it comes from the same run: an explanation and a consistency check, not a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -106,6 +107,21 @@ def expected_tokens(a: float, k: int) -> float:
 def textbook_speedup(a: float, k: int, c: float) -> float:
     """Leviathan's speedup for acceptance ``a``, draft length ``k`` and draft cost ``c`` (in target steps)."""
     return expected_tokens(a, k) / (k * c + 1.0)
+
+
+def modelled_speedup(
+    a: float, k: int, c: float, *, coverage: float = 1.0, batch: int = 1, room: float = math.inf
+) -> float:
+    """The textbook with two things that it leaves out: steps without a draft, and a batch that fills the device.
+
+    ``coverage`` is the share of steps with a draft. ``room`` is how many tokens one pass carries before arithmetic and
+    not memory limits it (a roofline): a pass over n tokens then costs max(1, n / room). With coverage 1 and room for
+    all it is Leviathan's speedup.
+    """
+    plain = max(1.0, batch / room)
+    verified = max(1.0, batch * (k + 1) / room)
+    tokens = (1.0 - coverage) + coverage * expected_tokens(a, k)
+    return tokens * plain / ((1.0 - coverage) * plain + coverage * (verified + k * c * plain))
 
 
 def corrected_speedup(

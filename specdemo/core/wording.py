@@ -26,6 +26,10 @@ _NOTES = {
     "stream, so first-token time and gaps are unreliable.",
     "gathered": "Something between the engine and this app gathers its output: about {chunks} chunks arrive at "
     "once, every {seconds} s; times to first token and gaps are not the engine's.",
+    "clumped_here": "{tiny} of {gaps} chunks were read together with the one before: this app was too busy to read "
+    "them as they came, so first-token time and gaps are unreliable.",
+    "gathered_here": "This app was too busy to read the stream as it came: about {chunks} chunks were read at once, "
+    "every {seconds} s; times to first token and gaps are not the engine's. Run fewer things at once.",
     "overloaded": "This app was too busy at times ({late} of {ticks} checks came over 5 ms late), so some "
     "arrival times may be off by that much; run fewer things at once.",
     "retried": "The kept connection had been closed by the engine; the request was sent once more on a new one.",
@@ -214,6 +218,12 @@ _NUMBERS = {
     "noise or stalls.",
 }
 
+_LABELS = {
+    "hardware": "{cores} CPU cores, {machine}",
+    "hardware_one": "1 CPU core, {machine}",
+    "hardware_threads": "{cores} {machine} CPU cores, one thread for each engine, {dtype}",
+}
+
 _REFUSALS = {
     "prompt_empty": "The prompt is empty; type something to send to both engines.",
     "prompt_no_tokens": "The prompt has no tokens; give at least one.",
@@ -255,6 +265,8 @@ _REFUSALS = {
     "min_p to 0.",
     "cpu_wrong": "On the CPU, this vLLM samples wrongly with speculation at a temperature above 0 and can "
     "crash; use temperature 0, or an engine started with specdemo's repair (vLLM {versions}).",
+    "cpu_seed": "On the CPU, this vLLM can crash on a seed at a temperature above 0 when a prompt is read in parts; "
+    "use no seed or temperature 0, or an engine started with specdemo's repair (vLLM {versions}).",
     "run_broke": "specdemo failed during this run; its log has the details.",
 }
 
@@ -296,4 +308,4 @@ _FAILURES = {
     "said_refused": 'The engine at {where} refused the request: "{quote}".',
 }
 
-ENGLISH: dict[str, str] = {**_PARTS, **_NOTES, **_CHECKS, **_VERDICTS, **_NUMBERS, **_REFUSALS, **_FAILURES}
+ENGLISH: dict[str, str] = {**_PARTS, **_NOTES, **_CHECKS, **_VERDICTS, **_NUMBERS, **_LABELS, **_REFUSALS, **_FAILURES}

@@ -184,6 +184,7 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
         handler.then(settled, None, view.status, **light)
     view.clear.click(cleared, None, [view.prompt, *view.shown], **light)
     demo.load(arrived, None, view.shown, **light)
+    demo.load(None, None, None, js=assets.text("js/tabs.js"), **own)
     view.header.ready(ready, None, view.status, **light)
     view.recordings.open(opened, None, view.shown, **light)
     view.engines.command(commanded, None, view.status, **light)

@@ -15,6 +15,7 @@ from specdemo.core.frames import Frame, Recorded, replay
 from specdemo.core.run import RunRecord
 from specdemo.errors import SpecDemoError
 from specdemo.runs import stored
+from specdemo.ui.i18n import LANGS, tell
 
 _log = logging.getLogger(__name__)
 
@@ -25,10 +26,11 @@ _PREVIEW = 140
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded run. ``id`` is its file's name; it never changes, so links to it stay good."""
+    """One recorded run. ``id`` never changes, so links to it stay good. ``imported``: it came from another machine."""
 
     id: str
     record: RunRecord
+    imported: bool = False
 
     @cached_property
     def badge(self) -> str:
@@ -39,8 +41,12 @@ class Recording:
     def facts(self) -> Recorded:
         """Date, hardware and original badge, shown beside every number of it."""
         header = self.record.header
-        date = datetime.fromtimestamp(header.started_at, UTC).date().isoformat()
-        return Recorded(date=date, hardware=header.hardware or "unknown hardware", how=self.badge)
+        try:
+            date = datetime.fromtimestamp(header.started_at, UTC).date().isoformat()
+        except (OverflowError, OSError, ValueError):  # a stranger's document may say any number
+            date = "unknown date"
+        hardware = header.hardware or "unknown hardware"
+        return Recorded(date=date, hardware=hardware, how=self.badge, imported=self.imported)
 
     def frames(self) -> Iterator[Frame]:
         """All frames, the same each time."""
@@ -60,7 +66,7 @@ class Recording:
             "title": _by_language(title),
             "prompt": short if len(short) <= _PREVIEW else short[: _PREVIEW - 1] + "…",
             "speedup": result.speedup.decode,
-            "how": f"{self.facts.date} · {self.facts.hardware}",
+            "how": {lang: f"{self.facts.date} · {tell(lang, self.facts.hardware)}" for lang in LANGS},
             "badge": self.badge,
         }
 

@@ -6,6 +6,8 @@ import gradio as gr
 from gradio.themes.utils import fonts
 
 _CJK = ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC")
+WEIGHTS = (400, 700)
+"""Gradio's default, 600, comes as a file with a handful of letters: the others would be another font's."""
 
 
 def theme() -> gr.themes.Base:
@@ -15,8 +17,8 @@ def theme() -> gr.themes.Base:
         secondary_hue=gr.themes.colors.slate,
         neutral_hue=gr.themes.colors.slate,
         radius_size=gr.themes.sizes.radius_md,
-        font=(fonts.LocalFont("IBM Plex Sans"), *_CJK, "system-ui", "sans-serif"),
-        font_mono=(fonts.LocalFont("IBM Plex Mono"), "ui-monospace", "Consolas", "monospace"),
+        font=(fonts.LocalFont("IBM Plex Sans", WEIGHTS), *_CJK, "system-ui", "sans-serif"),
+        font_mono=(fonts.LocalFont("IBM Plex Mono", WEIGHTS), "ui-monospace", "Consolas", "monospace"),
     ).set(
         body_background_fill="*neutral_50",
         body_background_fill_dark="*neutral_950",

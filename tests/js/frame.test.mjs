@@ -39,7 +39,9 @@ test("positions run without gaps and each step begins with its first token", () 
 
 test("the exact assignment that follows the end replaces the live one", () => {
   const view = folded();
-  const letters = copy().flatMap((f) => f.ev).find((e) => e.k === "prov").o;
+  const letters = copy()
+    .flatMap((f) => f.ev)
+    .find((e) => e.k === "prov").o;
   assert.equal(view.sides.speculative.tokens.map((t) => t.origin).join(""), letters);
   assert.equal(view.sides.speculative.exact, true);
   assert.equal(view.sides.speculative.steps[1].drafted, 4);
@@ -140,4 +142,29 @@ test("folding 20,000 tokens stays linear: no list is copied", () => {
   for (let i = 0; i < 20000; i += 1) fold(view, token(i, " word", { n: 1, o: "t" }));
   assert.equal(view.sides.speculative.tokens, tokens);
   assert.equal(tokens.length, 20000);
+});
+
+test("packed tokens: times count from the one before, one text is one token, a list is a burst with its pieces", () => {
+  const events = unpack([
+    { k: "start", s: "standard", at: 0.5 },
+    [0, 1200, "a"],
+    [1, 15, ["b", "c"]],
+    [1, -2, "def", { n: 3, o: "ddt", r: "hm" }],
+    [0, 10, "", { n: 0 }],
+  ]);
+  assert.deepEqual(events, [
+    { k: "start", s: "standard", at: 0.5 },
+    { k: "tok", s: "standard", at: 1.2, n: 1, x: "a", o: "t" },
+    { k: "tok", s: "speculative", at: 1.215, n: 2, x: "bc", o: "dt", p: ["b", "c"] },
+    { k: "tok", s: "speculative", at: 1.213, n: 3, x: "def", o: "ddt", r: "hm" },
+    { k: "tok", s: "standard", at: 1.223, n: 0, x: "", o: "t" },
+  ]);
+});
+
+test("odd packed tokens end as nothing, not as an error", () => {
+  const view = newView();
+  for (const odd of [[], [7, 1, "x"], [0, "1", 5], [0, 1, [null, 2]], [1, 1, []], "text", null])
+    fold(view, parseFrame(JSON.stringify({ seq: view.seq + 1, t: 0, ev: [odd] })));
+  assert.equal(view.sides.standard.text + view.sides.speculative.text, "");
+  assert.deepEqual(unpack("none"), []);
 });

@@ -1,6 +1,6 @@
 /** Everything around the text: numbers, lanes, verdict, split, checks, notes. View in, text out; no clock of its own. */
 import { SIDES } from "../frame.mjs";
-import { count, direction, isNumber, lookup, nats, show, visible } from "../format.mjs";
+import { count, direction, isNumber, lookup, nats, ownTitle, show, visible } from "../format.mjs";
 
 const SIGNS = {
   live: "≡",
@@ -229,27 +229,30 @@ export function createBoard(root) {
     if (notes && changed("notes", [view.notes, say("standard")])) {
       hide(notes, view.notes.length === 0);
       notes.replaceChildren(
-        ...view.notes.map((n) =>
-          make("li", "", `${SIDES.includes(n.side) ? `${say(n.side)}: ` : ""}${say.own(n, "message") || n.kind}`),
-        ),
+        ...gathered(view.notes).map(({ note, sides }) => {
+          const who = sides.map((name) => say(name)).join(", ");
+          const item = make("li", "", `${who ? `${who}: ` : ""}${say.own(note, "message") || note.kind}`);
+          item.dataset.kind = String(note.kind);
+          return item;
+        }),
       );
     }
   }
 
-  function badge(view, say, together) {
+  function badge(view, say, lang, together) {
     const head = view.head;
     const kind = head?.badge ?? "";
     const r = head?.recorded;
-    const from = r ? say("recorded_on", { date: r.date, hardware: r.hardware, how: say(`how_${r.how}`) }) : "";
+    const from = r
+      ? say("recorded_on", { date: r.date, hardware: say.own(r, "hardware"), how: say(`how_${r.how}`) })
+      : "";
     mark(role("badge"), "badge", kind);
-    put(
-      role("badge"),
-      head
-        ? [say(`badge_${kind}`), from, together ? say("playing_together") : ""].filter(Boolean).join(" · ")
-        : say("idle"),
-    );
-    put(role("prompt"), head?.title || head?.prompt?.user?.slice(0, 400) || "");
-    hide(role("prompt"), !role("prompt")?.textContent);
+    put(role("badge-kind"), head ? say(`badge_${kind}`) : say("idle"));
+    put(role("badge-from"), [from, together ? say("playing_together") : ""].filter(Boolean).join(" · "));
+    const asked = (head?.prompt?.user ?? "").slice(0, 400).replaceAll(/\s+/g, " ");
+    put(role("title"), ownTitle(head?.title, lang));
+    put(role("prompt"), asked);
+    hide(role("asked"), !head);
   }
 
   /** Draws the view. `total`: tokens of the longer side where they are known already (a replay). `runTime`: seconds of the run now, for a side. */
@@ -262,7 +265,7 @@ export function createBoard(root) {
     verdict(view, say, lang);
     split(view, say, lang);
     lists(view, say);
-    badge(view, say, together);
+    badge(view, say, lang, together);
     const { acceptance } = view.sides.speculative.metrics;
     put(
       role("acceptance-source"),
@@ -275,6 +278,17 @@ export function createBoard(root) {
   }
 
   return { draw, forget: () => (drawn = {}) };
+}
+
+/** Notes with the same words for both sides become one. @returns {{note: object, sides: string[]}[]} */
+export function gathered(notes) {
+  const found = new Map();
+  for (const note of notes) {
+    const key = `${note.kind} ${note.message}`;
+    if (!found.has(key)) found.set(key, { note, sides: [] });
+    if (SIDES.includes(note.side)) found.get(key).sides.push(note.side);
+  }
+  return [...found.values()];
 }
 
 /** Why a number is absent, from the object that would hold it. */

@@ -141,9 +141,9 @@ async function mountRecordings({ part, trigger, root, words }) {
     const item = card.content.cloneNode(true);
     const button = item.querySelector("[data-open]");
     button.dataset.open = recording.id;
-    for (const name of ["prompt", "how"])
-      item.querySelector(`[data-field="${name}"]`).textContent = recording[name] ?? "";
-    item.querySelector('[data-field="title"]').textContent = recording.title?.[words.lang] ?? recording.title?.en ?? "";
+    item.querySelector('[data-field="prompt"]').textContent = recording.prompt ?? "";
+    for (const name of ["title", "how"])
+      item.querySelector(`[data-field="${name}"]`).textContent = recording[name]?.[words.lang] ?? "";
     const speed = item.querySelector('[data-field="speedup"]');
     if (typeof recording.speedup === "number") {
       speed.textContent = `${recording.speedup.toFixed(2)}×`;

@@ -49,11 +49,13 @@ export function createControls(root, page) {
   const tip = createTip(root);
   const sideOf = (element) => element.closest("[data-side]")?.dataset.side;
   let pointed = -1;
+  let keyed = false; // the tip was asked for by a key: the pointer has no say until it really moves
 
   function point(side, index) {
     const span = page.spanOf(side, index);
     if (!span) return;
     pointed = index;
+    keyed = true;
     span.scrollIntoView({ block: "nearest" });
     tip.show(span, tokenLines(page.view().sides[side], index, page.say, page.lang()));
   }
@@ -83,7 +85,12 @@ export function createControls(root, page) {
   const scrub = root.querySelector('[data-role="scrub"]');
   scrub?.addEventListener("input", () => page.seek(Number(scrub.value) / Number(scrub.max)));
 
+  // Text that scrolls under a resting pointer "moves" it over other tokens; only its own movement counts.
+  root.addEventListener("pointermove", ({ movementX, movementY }) => (keyed &&= movementX === 0 && movementY === 0), {
+    passive: true,
+  });
   root.addEventListener("pointerover", ({ target }) => {
+    if (keyed) return;
     const token = target.closest?.(".sd-tok");
     const help = target.closest?.("[data-tip-word]");
     if (token) {
@@ -92,16 +99,17 @@ export function createControls(root, page) {
     } else if (help) tip.show(help, helpLines(help));
     else tip.hide();
   });
-  root.addEventListener("pointerleave", tip.hide);
+  root.addEventListener("pointerleave", () => keyed || tip.hide());
   root.addEventListener("focusin", ({ target }) => {
     const help = target.closest?.("[data-tip-word]");
     if (help) tip.show(help, helpLines(help));
   });
   root.addEventListener("focusout", () => {
     pointed = -1;
+    keyed = false;
     tip.hide();
   });
-  root.addEventListener("scroll", tip.hide, { capture: true, passive: true });
+  root.addEventListener("scroll", () => (keyed ? tip.place() : tip.hide()), { capture: true, passive: true });
 
   const helpLines = (help) =>
     [page.say(help.dataset.tipWord), help.querySelector("[data-metric]")?.title].filter(Boolean);

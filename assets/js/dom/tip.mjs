@@ -46,7 +46,13 @@ export function createTip(root) {
     anchor.classList.add("sd-pointed");
     tip.replaceChildren(...lines.map((line) => Object.assign(document.createElement("p"), { textContent: line })));
     tip.hidden = false;
-    const box = anchor.getClientRects()[0] ?? anchor.getBoundingClientRect();
+    place();
+  }
+
+  /** Beside its owner, wherever that has scrolled to. */
+  function place() {
+    if (owner === null) return;
+    const box = owner.getClientRects()[0] ?? owner.getBoundingClientRect();
     const own = tip.getBoundingClientRect();
     const left = Math.min(Math.max(8, box.left), Math.max(8, window.innerWidth - own.width - 8));
     const above = box.top - own.height - 8;
@@ -60,5 +66,5 @@ export function createTip(root) {
     tip.hidden = true;
   }
 
-  return { show, hide };
+  return { show, hide, place };
 }

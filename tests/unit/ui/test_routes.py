@@ -154,7 +154,7 @@ async def test_recordings_play_like_runs(tmp_path: Path) -> None:
         [card] = (await http.get("/recordings")).json()
         frames = parse((await http.get(f"/runs/{card['id']}/events")).content)
     assert card["id"] == "rec-small"
-    assert "2025-10-09" in card["how"]
+    assert all("2025-10-09" in card["how"][lang] for lang in ("en", "zh"))
     assert frames[0]["run"] == "rec-small"
     assert frames[0]["head"]["badge"] == "recorded"
     assert frames[0]["head"]["recorded"]["how"] == "race_shared"
