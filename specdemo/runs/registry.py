@@ -149,6 +149,11 @@ class Registry:
         """The runs that are not done, oldest first."""
         return tuple(run for run in self._runs.values() if run.ended_at is None)
 
+    def all(self) -> tuple[LiveRun, ...]:
+        """All runs in memory, oldest first."""
+        self._forget()
+        return tuple(self._runs.values())
+
     def __len__(self) -> int:
         return len(self._runs)
 

@@ -160,6 +160,12 @@ class Feeds:
             self._feeds.pop(old)
         return feed
 
+    def drop(self, run_id: str) -> None:
+        """Forget a run's feed; who still reads it gets no more."""
+        feed = self._feeds.pop(run_id, None)
+        if feed is not None:
+            feed.close()
+
     def close(self) -> None:
         """End all streams."""
         for feed in self._feeds.values():

@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import Side
-from specdemo.core.run import RunPlan, RunRecord
+from specdemo.core.run import RunPlan
 from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
 from specdemo.runs.jobs import Jobs
 from specdemo.runs.ports import EngineControl, MethodControl
 from specdemo.runs.registry import LiveRun, Registry
+from specdemo.store.keeper import Keeper
 from specdemo.ui.feed import Feed, Feeds
+from specdemo.ui.library import Library
 from specdemo.ui.quota import Quota, Refused
 from specdemo.ui.recordings import Recording
 from specdemo.ui.telemetry import Telemetry
@@ -31,7 +33,8 @@ class Services:
     """One page's world. ``control`` is None without engines; ``reason`` then says why, in one sentence.
 
     ``public`` hides engine controls and logs. Limits: output tokens, characters of the prompt, seconds that a
-    finished run is kept.
+    finished run is kept in memory, bytes of an imported file. ``keeper`` keeps runs for longer; ``together`` makes all
+    visitors one (a page for this machine alone), else each sees his or her own runs and those that are shared.
     """
 
     registry: Registry
@@ -47,44 +50,41 @@ class Services:
     telemetry: Telemetry = field(default_factory=Telemetry)
     method: MethodControl | None = None
     jobs: Jobs | None = None
+    keeper: Keeper | None = None
+    together: bool = True
+    import_bytes: int = 16_000_000
+    library: Library = field(init=False)
 
-    def start(self, plan: RunPlan, who: Visitor = NOBODY) -> LiveRun:
-        """Queue a run within its visitor's limits. Raises SpecDemoError with the sentence for the visitor."""
+    def __post_init__(self) -> None:
+        """The library is made of the rest."""
+        made = Library(self.registry, self.feeds, self.recordings, self.keeper, self.together)
+        object.__setattr__(self, "library", made)
+
+    def start(self, plan: RunPlan, who: Visitor = NOBODY, *, keep: bool = True) -> LiveRun:
+        """Queue a run within its visitor's limits, and keep it if it is to be kept.
+
+        Raises SpecDemoError with the sentence for the visitor.
+        """
         try:
             release = self.quota.run(who)
         except Refused as error:
             self.telemetry.refused(error.reason)
             raise
         try:
-            live = self.registry.start(plan, owner=who.id)
+            live = self.registry.start(plan, owner=who.id, keep=keep)
         except SpecDemoError as error:
             self.telemetry.refused(error.kind)
             release()
             raise
         self.telemetry.began(live)
+        self.library.follow(live)
         if live.task is not None:
             live.task.add_done_callback(lambda _: release())
         return live
 
-    def feed(self, run_id: str) -> Feed | None:
-        """The frames of a live, finished or recorded run; None when it is unknown or forgotten."""
-        recording = self.recordings.get(run_id)
-        if recording is not None:
-            return self.feeds.get(run_id) or self.feeds.put(run_id, Feed(recording.frames()))
-        live = self.registry.get(run_id)
-        return self.feed_of(live) if live is not None else None
-
     def feed_of(self, live: LiveRun) -> Feed:
         """The frames of a run of the registry."""
         return self.feeds.get(live.id) or self.feeds.put(live.id, Feed.live(live))
-
-    def record(self, run_id: str) -> RunRecord | None:
-        """The whole run so far; None when it is unknown or has not begun."""
-        recording = self.recordings.get(run_id)
-        if recording is not None:
-            return recording.record
-        live = self.registry.get(run_id)
-        return live.log.record() if live is not None and live.log.header is not None else None
 
     def live(self, run_id: str) -> LiveRun | None:
         """The run in the registry, if it is one."""

@@ -40,9 +40,9 @@ async def test_every_viewer_gets_all_frames_once() -> None:
     """Early, late and resuming viewers of one run end up with the same frames, without a gap or a repeat."""
     place = world(pause=0.001)
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
-    feed = place.services.feed(live.id)
+    feed = place.services.feed_of(live)
     assert feed is not None
-    assert place.services.feed(live.id) is feed
+    assert place.services.feed_of(live) is feed
     early = await collect(feed)
     late = await collect(feed)
     assert [frame["seq"] for frame in early] == list(range(len(early)))
@@ -57,7 +57,7 @@ async def test_engines_see_one_request_however_many_watch() -> None:
     """Fifty viewers of one run cost the engines nothing."""
     place = world(pause=0.001)
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
-    feed = place.services.feed(live.id)
+    feed = place.services.feed_of(live)
     assert feed is not None
     seen = await asyncio.gather(*(collect(feed) for _ in range(50)))
     assert all(frames == seen[0] for frames in seen)
@@ -69,7 +69,7 @@ async def test_silent_run_sends_comments() -> None:
     gate = asyncio.Event()
     place = world(gate=gate)
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
-    feed = place.services.feed(live.id)
+    feed = place.services.feed_of(live)
     assert feed is not None
     stream = feed.frames(after=10_000, comment_every=0.01)
     assert await anext(stream) == COMMENT
@@ -81,7 +81,7 @@ async def test_stopped_run_ends_the_stream() -> None:
     """Stop keeps what had arrived, marks both sides cancelled and ends every viewer's stream."""
     place = world(gate=asyncio.Event())
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
-    feed = place.services.feed(live.id)
+    feed = place.services.feed_of(live)
     assert feed is not None
     reading = asyncio.create_task(collect(feed))
     async for batch in live.log.follow():
@@ -101,7 +101,7 @@ async def test_refused_run_says_why() -> None:
     for engine in place.engines.values():
         engine.tokenize = lambda prompt: _too_many()  # type: ignore[method-assign]
     live = place.services.registry.start(RunPlan(prompt=chat("go"), warmup=False))
-    feed = place.services.feed(live.id)
+    feed = place.services.feed_of(live)
     assert feed is not None
     [frame] = await collect(feed)
     assert frame["done"]

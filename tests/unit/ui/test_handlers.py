@@ -146,8 +146,9 @@ async def test_one_failing_side_leaves_the_other() -> None:
     place = world(pause=0.001)
     place.engines[Side.STANDARD].fail_after = 3
     updates = await _all(Desk(place.services).run(Form("go"), "en"))
-    record = place.services.record(json.loads(updates[0][0])["run"])
-    assert record is not None
+    live = place.services.live(json.loads(updates[0][0])["run"])
+    assert live is not None
+    record = live.log.record()
     text = "".join(e.text for e in record.events if getattr(e, "text", "") and e.side is Side.SPECULATIVE)
     assert text == WHOLE
     assert "Finished" in updates[-1][1]

@@ -79,7 +79,9 @@ async def test_record_can_be_read_back(finished: tuple[World, str]) -> None:
         reply = await http.get(f"/runs/{run_id}/record")
         result = (await http.get(f"/runs/{run_id}/result")).json()
     assert "attachment" in reply.headers["content-disposition"]
-    assert stored.loads(reply.content) == place.services.record(run_id)
+    live = place.services.live(run_id)
+    assert live is not None
+    assert stored.loads(reply.content) == live.log.record()
     assert result["sides"]["standard"]["text"] == WHOLE
 
 
