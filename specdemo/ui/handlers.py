@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import gradio as gr
 
-from specdemo.core import sentences
 from specdemo.core.assess import assess
 from specdemo.core.contract import contract
-from specdemo.core.prompt import Prompt, Sampling, chat
-from specdemo.core.run import RunPlan
-from specdemo.errors import PromptError, SpecDemoError, UsageError
+from specdemo.errors import SpecDemoError
 from specdemo.runs.registry import LiveRun
 from specdemo.ui import panes
+from specdemo.ui.form import Form
 from specdemo.ui.i18n import Lang, say, tell
-from specdemo.ui.quota import sentence
+from specdemo.ui.quota import worded
 from specdemo.ui.services import Services
 from specdemo.ui.visitors import NOBODY, Visitor
 
@@ -32,75 +28,10 @@ TICK = 0.25
 """Seconds between two looks at a run: a closed tab is noticed at the next yield."""
 REMEMBERED = 1000
 """Visitors whose latest run is known by their session."""
+KEPT_WAIT = 2.0
+"""Longest wait for a finished run to be in the store before its last line is written (s)."""
 STOP_WAIT = 5.0
 """Longest wait for a run's end after Stop (s)."""
-BEST_TOKENS = 3
-"""Candidates whose log-probabilities are asked for when the visitor wants details."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The form as filled in. An emptied field arrives as None, a raw API call may send anything."""
-
-    prompt: object
-    system: object = ""
-    mode: str = "race"
-    max_tokens: float | None = 256
-    temperature: float | None = 0.0
-    top_p: float | None = 1.0
-    top_k: float | None = 0
-    min_p: float | None = 0.0
-    seed: float | None = None
-    presence_penalty: float | None = 0.0
-    frequency_penalty: float | None = 0.0
-    repetition_penalty: float | None = 1.0
-    ignore_eos: bool = False
-    plain: bool = False
-    logprobs: bool = False
-
-    def plan(self) -> RunPlan:
-        """The run that this form asks for. Raises PromptError for a value that is not one."""
-        if not isinstance(self.prompt, str) or not self.prompt.strip():
-            raise PromptError(sentences.sentence("prompt_empty"))
-        if self.mode not in ("race", "measure"):
-            raise UsageError(sentences.sentence("no_mode"))
-        mode: Literal["race", "measure"] = "measure" if self.mode == "measure" else "race"
-        return RunPlan(prompt=self._prompt(self.prompt), mode=mode)
-
-    def _prompt(self, text: str) -> Prompt:
-        sampling = Sampling(
-            max_tokens=_whole("Output tokens", self.max_tokens, 256),
-            temperature=_number("Temperature", self.temperature, 0.0),
-            top_p=_number("top_p", self.top_p, 1.0),
-            top_k=_whole("top_k", self.top_k, 0),
-            min_p=_number("min_p", self.min_p, 0.0),
-            seed=None if self.seed is None else _whole("Seed", self.seed, 0),
-            presence_penalty=_number("Presence penalty", self.presence_penalty, 0.0),
-            frequency_penalty=_number("Frequency penalty", self.frequency_penalty, 0.0),
-            repetition_penalty=_number("Repetition penalty", self.repetition_penalty, 1.0),
-            ignore_eos=bool(self.ignore_eos),
-        )
-        logprobs = BEST_TOKENS if self.logprobs else None
-        if self.plain:
-            return Prompt(text=text, sampling=sampling, logprobs=logprobs)
-        system = self.system if isinstance(self.system, str) and self.system.strip() else ""
-        return chat(text, system=system, sampling=sampling, logprobs=logprobs)
-
-
-def _number(name: str, value: Any, default: float) -> float:
-    if value is None or value == "":
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise PromptError(sentences.sentence("not_a_number", name=name))
-    return float(value)
-
-
-def _whole(name: str, value: Any, default: int) -> int:
-    number = _number(name, value, default)
-    if number != int(number):
-        raise PromptError(sentences.sentence("not_whole", name=name))
-    return int(number)
-
 
 Update = tuple[Any, Any, Any, Any]
 """(arena, status line, "measure the same prompt" button, Run button)"""
@@ -117,22 +48,20 @@ class Desk:
         """Queue a run, within its visitor's limits. Raises SpecDemoError with the sentence for the visitor."""
         plan = form.plan()
         self._services.check_ready()
-        return self._services.start(plan, who)
+        return self._services.start(plan, who, keep=form.keep is not False)
 
-    async def run(
-        self, form: Form, lang: Lang, visitor: str = "", who: Visitor = NOBODY
-    ) -> AsyncIterator[Update]:
+    async def run(self, form: Form, lang: Lang, visitor: str = "", who: Visitor = NOBODY) -> AsyncIterator[Update]:
         """One run as long as its visitor is there; leaving, in whatever way, stops both engines."""
         no = gr.skip()
         hidden = gr.update(visible=False)
         try:
             live = self.begin(form, who)
         except SpecDemoError as error:
-            yield no, panes.status(sentence(error, lang), "error"), hidden, gr.update(interactive=True)
+            yield no, panes.status(worded(error, lang), "error"), hidden, gr.update(interactive=True)
             return
         self._remember(visitor, live.id)
         try:
-            yield panes.shown(live.id, lang), self._line(live, lang), hidden, gr.update(interactive=False)
+            yield self._shown(live.id, lang, who), self._line(live, lang), hidden, gr.update(interactive=False)
             said = ""
             while live.ended_at is None:
                 await _wait(live, TICK)
@@ -140,9 +69,10 @@ class Desk:
                 # An unchanged line still goes out as a skip: only a yield notices that the visitor has left.
                 yield no, line if line != said else no, no, no
                 said = line
+            await self._services.library.settled(live, KEPT_WAIT)
             yield (
                 no,
-                self._last_line(live, lang),
+                self._last_line(live, lang, who),
                 gr.update(visible=self._worth_measuring(live)),
                 gr.update(interactive=True),
             )
@@ -158,7 +88,14 @@ class Desk:
         key = "status_measuring" if live.plan.mode == "measure" else "status_running"
         return panes.status(say(lang, key), run_id=live.id)
 
-    def _last_line(self, live: LiveRun, lang: Lang) -> str:
+    def _shown(self, run_id: str, lang: Lang, who: Visitor, *, replay: bool = False) -> str:
+        """The arena's value for a run; its own address stands in it where the usual one would not do."""
+        address = self._services.library.address(run_id, "events", replay=replay, who=who)
+        plain = f"runs/{run_id}/events"
+        return panes.shown(run_id, lang, replay=replay, events_url=address if address != plain else "")
+
+    def _last_line(self, live: LiveRun, lang: Lang, who: Visitor) -> str:
+        library = self._services.library
         if live.error is not None:
             return panes.status(tell(lang, str(live.error)), "error", run_id=live.id)
         if live.log.header is None:
@@ -171,11 +108,23 @@ class Desk:
             if "finished" in states
             else "status_failed"
         )
-        links = (
-            (f"?run={live.id}", say(lang, "status_link")),
-            (f"runs/{live.id}/record", say(lang, "status_download")),
-        )
-        return panes.status(say(lang, key), "done", run_id=live.id, links=links)
+        text = say(lang, key)
+        if live.unkept or (library.trouble and live.keep):
+            text = f"{text} {say(lang, 'status_unkept', reason=tell(lang, live.unkept or library.trouble or ''))}"
+        elif not live.keep:
+            text = f"{text} {say(lang, 'status_not_kept')}"
+        return panes.status(text, "done", run_id=live.id, **self._offers(live.id, lang, who, shared=live.shared))
+
+    def _offers(self, run_id: str, lang: Lang, who: Visitor, *, shared: bool) -> dict[str, Any]:
+        """Links of a finished run: its address (which only its owner can open until it is shared) and its document."""
+        library = self._services.library
+        return {
+            "links": (
+                (f"?run={run_id}", say(lang, "status_link")),
+                (library.address(run_id, "record", who=who), say(lang, "status_download")),
+            ),
+            "share": None if library.together or shared else (run_id, say(lang, "status_share")),
+        }
 
     def _worth_measuring(self, live: LiveRun) -> bool:
         if live.error is not None or live.log.header is None:
@@ -190,40 +139,57 @@ class Desk:
         while len(self._latest) > REMEMBERED:
             self._latest.pop(next(iter(self._latest)))
 
-    async def stopped(self, shown: str, lang: Lang, visitor: str = "") -> Update:
+    async def stopped(self, shown: str, lang: Lang, visitor: str = "", who: Visitor = NOBODY) -> Update:
         """After Stop, which ends the visitor's own handler: wait until that has stopped its run, and say so.
 
         Only the starter's handler may stop a run; whoever merely watches one changes nothing here. Stop can come
         before the page knows its run's id; the visitor's latest run is meant then.
         """
-        live = self._services.live(_run_of(shown) or self._latest.get(visitor, ""))
-        if live is None:
+        named, latest = _run_of(shown), self._latest.get(visitor, "")
+        live = self._services.live(named or latest)
+        # The arena's value comes from the browser and may name anybody's run.
+        if live is None or (live.id != latest and not self._services.library.may_see(live, who)):
             return gr.skip(), panes.status(say(lang, "status_idle")), gr.skip(), gr.update(interactive=True)
         await _wait(live, STOP_WAIT)
-        line = self._last_line(live, lang) if live.ended_at is not None else self._line(live, lang)
+        line = self._last_line(live, lang, who) if live.ended_at is not None else self._line(live, lang)
         return gr.skip(), line, gr.skip(), gr.update(interactive=True)
 
-    def settled(self, lang: Lang, visitor: str) -> str | None:
+    def settled(self, lang: Lang, visitor: str, who: Visitor = NOBODY) -> str | None:
         """The last word on a visitor's latest run, for when its handler has ended in whatever way; None if it has not.
 
         A message of the handler that was already on its way can reach the page after that of Stop.
         """
         live = self._services.live(self._latest.get(visitor, ""))
-        return self._last_line(live, lang) if live is not None and live.ended_at is not None else None
+        return self._last_line(live, lang, who) if live is not None and live.ended_at is not None else None
 
-    def opened(self, run_id: str, lang: Lang) -> Update:
-        """Show a run by id: live, finished or recorded."""
+    async def opened(self, run_id: str, lang: Lang, who: Visitor = NOBODY) -> Update:
+        """Show a run by id: live as it goes on; a finished one is played as a recording."""
         services = self._services
         ready = gr.update(interactive=services.control is not None)
         hidden = gr.update(visible=False)
-        if run_id in services.recordings:
+        trouble = say(lang, "run_unknown")
+        try:
+            found = await services.library.find(run_id, who) if run_id else None
+        except SpecDemoError as error:
+            found, trouble = None, tell(lang, str(error))
+        if found is None:
+            return panes.shown(None, lang), panes.status(trouble, "error"), hidden, ready
+        if found.recording is not None:
             return panes.shown(run_id, lang, replay=True), panes.status(say(lang, "status_recorded")), hidden, ready
-        live = services.live(run_id) if run_id else None
-        if live is None:
-            minutes = max(1, round(services.kept_s / 60))
-            return panes.shown(None, lang), panes.status(say(lang, "run_gone", minutes=minutes), "error"), hidden, ready
-        line = self._last_line(live, lang) if live.ended_at is not None else self._line(live, lang)
-        return panes.shown(live.id, lang), line, hidden, ready
+        live = found.live
+        if live is not None and (found.running or live.log.header is None):
+            line = self._line(live, lang) if found.running else self._last_line(live, lang, who)
+            return self._shown(run_id, lang, who), line, hidden, ready
+        imported = found.entry is not None and found.entry.imported
+        shared = live.shared if live is not None else found.entry is not None and found.entry.shared
+        offers = self._offers(run_id, lang, who, shared=shared or not found.mine)
+        text = say(lang, "status_imported" if imported else "status_opened")
+        return (
+            self._shown(run_id, lang, who, replay=True),
+            panes.status(text, "done", run_id=run_id, **offers),
+            hidden,
+            ready,
+        )
 
     def first(self, lang: Lang) -> Update:
         """What a visitor sees on arrival: a recorded run while engines load or when there are none."""

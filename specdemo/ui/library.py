@@ -72,6 +72,15 @@ class Library:
             return self.keeper.trouble
         return live.unkept
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be kept at the moment, in one sentence; None while all is well."""
+        return self.keeper.trouble if self.keeper is not None and self.keeper.keep else None
+
+    def may_see(self, live: LiveRun, who: Visitor) -> bool:
+        """Whether this visitor may see a live run."""
+        return self._open(live.owner, live.shared, who, live.id, "")
+
     def key(self, run_id: str) -> str:
         """What opens one run to a browser that keeps no cookies (a frame of another site): its page gets it with it."""
         return hmac.new(self.secret, run_id.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:32]

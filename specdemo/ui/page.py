@@ -12,7 +12,8 @@ from gradio.events import api as gradio_api
 from specdemo.ui import assets, panes, tabs
 from specdemo.ui.asked import asked_run, event_data, lang_of, session_of, visitor_of
 from specdemo.ui.chips import Chip, chips
-from specdemo.ui.handlers import Desk, Form, Update
+from specdemo.ui.form import Form
+from specdemo.ui.handlers import Desk, Update
 from specdemo.ui.i18n import say, translator
 from specdemo.ui.services import Services
 
@@ -134,9 +135,11 @@ def _settings(services: Services, tr: gr.I18n, mode: gr.Radio) -> list[Any]:
         ignore_eos = gr.Checkbox(False, label=tr("ignore_eos"))
         plain = gr.Checkbox(False, label=tr("plain"), info=tr("plain_info"), elem_id="sd-plain")
         logprobs = gr.Checkbox(False, label=tr("logprobs"), info=tr("logprobs_info"), elem_id="sd-logprobs")
+        keeps = services.keeper is not None and services.keeper.keep
+        unkept = gr.Checkbox(False, label=tr("unkept"), info=tr("unkept_info"), elem_id="sd-unkept", visible=keeps)
     return [
         system, mode, max_tokens, temperature, top_p, top_k, min_p, seed, presence, frequency, repetition,
-        ignore_eos, plain, logprobs,
+        ignore_eos, plain, logprobs, unkept,
     ]  # fmt: skip
 
 
@@ -151,10 +154,10 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     measured = view.again.click(_runner(desk, "measure"), view.fields, view.shown, **heavy)
 
     async def stopped(shown: str, request: gr.Request) -> Update:
-        return await desk.stopped(shown, lang_of(request), session_of(request))
+        return await desk.stopped(shown, lang_of(request), session_of(request), visitor_of(request))
 
     async def settled(request: gr.Request) -> Any:
-        line = desk.settled(lang_of(request), session_of(request))
+        line = desk.settled(lang_of(request), session_of(request), visitor_of(request))
         return gr.skip() if line is None else line
 
     async def cleared(request: gr.Request) -> tuple[Any, ...]:
@@ -164,10 +167,10 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
 
     async def arrived(request: gr.Request) -> Update:
         run_id, lang = asked_run(request), lang_of(request)
-        return desk.opened(run_id, lang) if run_id else desk.first(lang)
+        return await desk.opened(run_id, lang, visitor_of(request)) if run_id else desk.first(lang)
 
     async def opened(event: gr.EventData, request: gr.Request) -> Update:
-        return desk.opened(event_data(event).get("run", ""), lang_of(request))
+        return await desk.opened(event_data(event).get("run", ""), lang_of(request), visitor_of(request))
 
     async def ready(request: gr.Request) -> str:
         return panes.status(say(lang_of(request), "status_idle"))
@@ -197,11 +200,11 @@ def _runner(desk: Desk, mode: str | None) -> Any:
     async def run(
         prompt: str, system: str, how: str, max_tokens: float, temperature: float, top_p: float, top_k: float,
         min_p: float, seed: float, presence: float, frequency: float, repetition: float, ignore_eos: bool,
-        plain: bool, logprobs: bool, request: gr.Request,
+        plain: bool, logprobs: bool, unkept: bool, request: gr.Request,
     ) -> AsyncIterator[Update]:  # fmt: skip
         form = Form(
             prompt, system, mode or how, max_tokens, temperature, top_p, top_k, min_p, seed, presence, frequency,
-            repetition, ignore_eos, plain, logprobs,
+            repetition, ignore_eos, plain, logprobs, not unkept,
         )  # fmt: skip
         async for update in desk.run(form, lang_of(request), session_of(request), visitor_of(request)):
             yield update
@@ -221,7 +224,7 @@ def _endpoints(desk: Desk, at_once: int) -> None:
 
     async def race(  # noqa: D417 - the request is Gradio's, not a parameter
         prompt: str, system: str = "", max_tokens: int = 256, temperature: float = 0.0, mode: str = "race",
-        seed: int | None = None, plain: bool = False, request: gr.Request | None = None,
+        seed: int | None = None, plain: bool = False, keep: bool = True, request: gr.Request | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run one prompt on both engines and return the result as `specdemo race --json` prints it.
 
@@ -233,13 +236,14 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             mode: "race" runs both at once, "measure" one at a time
             seed: random seed; none by default
             plain: send the prompt as plain text, without the chat template
+            keep: keep the run on this server, if it keeps runs
         """
-        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain)
+        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain, keep)
         return await desk.race(form, visitor_of(request))
 
     async def race_stream(  # noqa: D417
         prompt: str, system: str = "", max_tokens: int = 256, temperature: float = 0.0, mode: str = "race",
-        seed: int | None = None, plain: bool = False, request: gr.Request | None = None,
+        seed: int | None = None, plain: bool = False, keep: bool = True, request: gr.Request | None = None,
     ) -> AsyncIterator[str]:  # fmt: skip
         """Run one prompt on both engines and stream the page's own frames, one JSON text each (see docs/frames.md).
 
@@ -251,8 +255,9 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             mode: "race" runs both at once, "measure" one at a time
             seed: random seed; none by default
             plain: send the prompt as plain text, without the chat template
+            keep: keep the run on this server, if it keeps runs
         """
-        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain)
+        form = _form(prompt, system, max_tokens, temperature, mode, seed, plain, keep)
         async for frame in desk.race_stream(form, visitor_of(request)):
             yield frame
 
@@ -262,6 +267,6 @@ def _endpoints(desk: Desk, at_once: int) -> None:
 
 
 def _form(
-    prompt: str, system: str, max_tokens: int, temperature: float, mode: str, seed: int | None, plain: bool
+    prompt: str, system: str, max_tokens: int, temperature: float, mode: str, seed: int | None, plain: bool, keep: bool
 ) -> Form:
-    return Form(prompt, system, mode, max_tokens, temperature, seed=seed, plain=plain)
+    return Form(prompt, system, mode, max_tokens, temperature, seed=seed, plain=plain, keep=keep)

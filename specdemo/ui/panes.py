@@ -35,8 +35,16 @@ def _fixed(template: str, script: str, elem_id: str) -> gr.HTML:
     )
 
 
-def shown(run_id: str | None, lang: Lang, *, replay: bool = False, loop: bool = False, nonce: str = "") -> str:
-    """The arena's value: which run, and how. None clears the view."""
+def shown(
+    run_id: str | None,
+    lang: Lang,
+    *,
+    replay: bool = False,
+    loop: bool = False,
+    nonce: str = "",
+    events_url: str = "",
+) -> str:
+    """The arena's value: which run, and how. None clears the view. ``events_url`` if it is not the usual one."""
     value: dict[str, Any] = {"run": run_id, "lang": lang}
     if replay:
         value["replay"] = True
@@ -44,15 +52,32 @@ def shown(run_id: str | None, lang: Lang, *, replay: bool = False, loop: bool = 
         value["loop"] = True
     if nonce:
         value["nonce"] = nonce
+    if events_url:
+        value["events_url"] = events_url
     return json.dumps(value)
 
 
-def status(text: str, kind: str = "info", *, run_id: str | None = None, links: tuple[tuple[str, str], ...] = ()) -> str:
-    """The line beside the Run button as markup: ``text`` is escaped; ``links`` are (address, words)."""
+def status(
+    text: str,
+    kind: str = "info",
+    *,
+    run_id: str | None = None,
+    links: tuple[tuple[str, str], ...] = (),
+    share: tuple[str, str] | None = None,
+) -> str:
+    """The line beside the Run button as markup: ``text`` is escaped; ``links`` are (address, words).
+
+    ``share`` is (run, words) of a button that ``assets/js/dom/share.mjs`` serves.
+    """
     anchors = "".join(
         f' <a href="{html.escape(address, quote=True)}" target="_top">{html.escape(words)}</a>'
         for address, words in links
     )
+    if share is not None:
+        run_shared, words = share
+        anchors += (
+            f' <button type="button" data-share="{html.escape(run_shared, quote=True)}">{html.escape(words)}</button>'
+        )
     run = f' data-run="{html.escape(run_id, quote=True)}"' if run_id else ""
     role = "alert" if kind == "error" else "status"
     return f'<p class="sd-status" data-kind="{html.escape(kind)}" role="{role}"{run}>{html.escape(text)}{anchors}</p>'

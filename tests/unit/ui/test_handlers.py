@@ -13,7 +13,8 @@ from specdemo.core.engine import EngineState
 from specdemo.core.events import Side
 from specdemo.errors import PromptError, UsageError
 from specdemo.ui.asked import event_data
-from specdemo.ui.handlers import BEST_TOKENS, Desk, Form
+from specdemo.ui.form import BEST_TOKENS, Form
+from specdemo.ui.handlers import Desk
 from tests.unit.ui.pair import WORDS, Control, world
 
 WHOLE = "".join(text for _, text in WORDS)
@@ -172,9 +173,9 @@ async def test_loading_engines_refuse_with_the_time_left() -> None:
 
 
 @pytest.mark.parametrize("lang, words", [("en", "no longer kept"), ("zh", "不在服务器上")])
-def test_forgotten_run_is_said(lang: Any, words: str) -> None:
+async def test_forgotten_run_is_said(lang: Any, words: str) -> None:
     """A link to a run that is gone says so in the visitor's language."""
-    arena, line, _, _ = Desk(world().services).opened("nothing", lang)
+    arena, line, _, _ = await Desk(world().services).opened("nothing", lang)
     assert json.loads(arena)["run"] is None
     assert words in line
 
@@ -185,9 +186,10 @@ async def test_reload_finds_the_run() -> None:
     desk = Desk(place.services)
     updates = await _all(desk.run(Form("go"), "en"))
     run_id = json.loads(updates[0][0])["run"]
-    arena, line, _, _ = desk.opened(run_id, "en")
-    assert json.loads(arena)["run"] == run_id
-    assert "Finished" in line
+    arena, line, _, _ = await desk.opened(run_id, "en")
+    shown = json.loads(arena)
+    assert (shown["run"], shown["replay"], shown["events_url"]) == (run_id, True, f"runs/{run_id}/events?replay=1")
+    assert f"runs/{run_id}/record" in line
 
 
 async def test_api_race_follows_the_contract() -> None:
