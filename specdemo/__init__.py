@@ -67,7 +67,8 @@ engines/                    everything that knows vLLM
   url.py                    base URLs as people write them
   limits.py                 how long to wait, how much to accept
   session.py                HTTP to one engine: key, certificate, limits, masking
-  transport.py              bytes, stamped when they arrive
+  link.py                   one connection: bytes, stamped when they arrive
+  transport.py              HTTP over such connections, for httpx
   http_errors.py            foreign errors → our tree
   requests.py               prompts → request bodies
   answers.py                small JSON replies → values
@@ -203,7 +204,10 @@ ui/                         the page
   page.py                   the layout, top to bottom, then the wiring
   routes.py                 routes beside Gradio's
   switching.py              the route that changes the method
+  surface.py                what may be asked for at all
+  door.py                   who may come in, under which name
   guard.py                  what stands in front of every request
+  front.py                  how the page meets the outside world
   server.py                 the web application
 cli/                        the commands
   flags.py                  flags that every command has
@@ -224,6 +228,7 @@ cli/                        the commands
   gate.py                   specdemo gate
   report.py                 specdemo report
   page.py                   the page with its engines
+  page_front.py             sign-in, limits, proxies, a slow end
   page_jobs.py              and the long work on them
   doctor.py                 specdemo doctor
   config.py                 specdemo config

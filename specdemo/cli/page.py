@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from specdemo.cli.output import stderr
-from specdemo.cli.page_front import allowance, front
+from specdemo.cli.page_front import allowance, drain, front
 from specdemo.cli.page_jobs import jobs_of
 from specdemo.compose import folders, keep_announced, open_deployment
 from specdemo.runs.registry import Bounds, Registry
@@ -57,7 +57,7 @@ async def serve_page(settings: Settings) -> int:
         stderr().print(
             f"specdemo: http://{shown}:{port}{settings.server.root_path} ({deployment.reason})", markup=False
         )
-        await serve_app(app, bound)
+        await serve_app(app, bound, drain=lambda: drain(services.quota, registry, settings.server.drain_s))
     return 0
 
 

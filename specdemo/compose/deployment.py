@@ -80,7 +80,7 @@ async def open_deployment(
     ``autostart`` begins to load managed engines at once, in the background. Raises ConfigError.
     """
     mode, reason = _mode(settings)
-    around = Surroundings(limit_s=settings.limits.run_s, refuse=_refuse)
+    around = Surroundings(limit_s=settings.limits.run_s, refuse=_refuse, prompt_tokens=settings.limits.prompt_tokens)
     if mode == "replay":
         yield Deployment("replay", reason, around=around)
         return

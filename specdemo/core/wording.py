@@ -227,6 +227,7 @@ _LABELS = {
 _REFUSALS = {
     "prompt_empty": "The prompt is empty; type something to send to both engines.",
     "prompt_no_tokens": "The prompt has no tokens; give at least one.",
+    "prompt_tokens": "The prompt has {used} tokens and at most {most} are allowed here; shorten it.",
     "prompt_long": "The prompt has {length} characters and at most {most} are allowed here; shorten it.",
     "prompt_surrogate": "The prompt holds half a character (a lone surrogate); paste the text again.",
     "prompt_over_context": "The prompt has {used} tokens and the {side} engine takes at most {limit} for prompt "

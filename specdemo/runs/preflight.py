@@ -39,10 +39,12 @@ class Preflight:
     capped: str | None = None
 
 
-async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refusal | None = None) -> Preflight:
+async def examine(
+    plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refusal | None = None, prompt_tokens: int | None = None
+) -> Preflight:
     """Ask both engines at once. An engine that does not answer is left to its stream to report.
 
-    Raises PromptError when the prompt would harm an engine or cannot fit into one.
+    Raises PromptError when the prompt would harm an engine, cannot fit into one, or has more than ``prompt_tokens``.
     """
     standard, speculative = engines[Side.STANDARD], engines[Side.SPECULATIVE]
     facts_a, ids_a, facts_b, ids_b = await asyncio.gather(
@@ -57,6 +59,9 @@ async def examine(plan: RunPlan, engines: Mapping[Side, Engine], *, refuse: Refu
     reason = refuse(plan.prompt, facts) if refuse is not None else None
     if reason is not None:
         raise PromptError(reason)
+    used = max((len(known) for known in ids if known is not None), default=0)
+    if prompt_tokens is not None and used > prompt_tokens:
+        raise PromptError(sentence("prompt_tokens", used=used, most=prompt_tokens))
     found = checks(facts, ids, plan.prompt, control=plan.control, mode=plan.mode)
     return Preflight(facts, ids, found, _room(plan.prompt, facts, ids))
 

@@ -39,7 +39,8 @@ PLAIN_OFFER = (
 class Surroundings:
     """What a run needs besides plan and engines. ``wall`` gives s since 1970, for the label only.
 
-    ``refuse`` may forbid a prompt; ``limit_s`` is the longest time both streams may take.
+    ``refuse`` may forbid a prompt; ``limit_s`` is the longest time both streams may take,
+    ``prompt_tokens`` the longest prompt.
     """
 
     clock: Clock = time.monotonic
@@ -48,6 +49,7 @@ class Surroundings:
     warmth: Warmth = field(default_factory=Warmth)
     hardware: str | None = None
     limit_s: float | None = None
+    prompt_tokens: int | None = None
 
 
 def new_id() -> str:
@@ -101,7 +103,7 @@ class _Run:
         around, plan = self._around, self._plan
         try:
             check_request(plan.prompt)
-            before = await examine(plan, self._engines, refuse=around.refuse)
+            before = await examine(plan, self._engines, refuse=around.refuse, prompt_tokens=around.prompt_tokens)
             if before.capped:
                 self._notes += [(side, "length_capped", before.capped) for side in SIDES]
             if plan.warmup:

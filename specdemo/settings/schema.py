@@ -123,7 +123,8 @@ class Server(_Group):
         default="", description="Path under which a reverse proxy shows the page, such as `/demo`."
     )
     public: bool = Field(
-        default=False, description="The page is open to strangers: controls and logs are hidden, and limits apply (docs/hosting.md)."
+        default=False,
+        description="The page is open to strangers: controls and logs are hidden, and limits apply (docs/hosting.md).",
     )
     auth: SecretStr | None = Field(default=None, description="`name:password` that visitors must give.")
     token: SecretStr | None = Field(
@@ -171,7 +172,7 @@ class Limits(_Group):
     per_address: int = Field(
         default=5, gt=0, description="Visitors' worth of these limits that one network address may use up."
     )
-    upload_mb: float = Field(default=5.0, gt=0, description="Largest upload (MB).")
+    upload_mb: float = Field(default=64.0, gt=0, description="Largest upload (MB).")
     races_at_once: int = Field(
         default=1,
         gt=0,

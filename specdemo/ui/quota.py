@@ -60,7 +60,7 @@ class Refused(UsageError):
         return say(lang, f"limit_{self.reason}", **self._values)
 
 
-def sentence(error: Exception, lang: Lang) -> str:
+def worded(error: Exception, lang: Lang) -> str:
     """An error's sentence, in the visitor's language where it has one."""
     return error.text(lang) if isinstance(error, Refused) else tell(lang, str(error))
 
@@ -90,10 +90,11 @@ class _Buckets:
 
 
 class Quota:
-    """The limits of one page, and who has used how much of them."""
+    """The limits of one page, and who has used how much of them. ``closing`` refuses every new run: the page ends."""
 
     def __init__(self, allowance: Allowance | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.allowance = allowance or Allowance()
+        self.closing = False
         self._buckets = _Buckets(clock)
         self._open: Counter[str] = Counter()
 
@@ -106,6 +107,8 @@ class Quota:
     def run(self, visitor: Visitor) -> Release:
         """Charge one run and hold its place until the answer is called. Raises Refused."""
         limits = self.allowance
+        if self.closing:
+            raise Refused("closing")
         self._check_open(visitor, "run", limits.open_runs, "open_runs")
         if limits.runs_per_minute is not None:
             self._charge(visitor, "run", limits.runs_per_minute, "runs")

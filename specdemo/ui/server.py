@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import gradio as gr
@@ -112,8 +112,18 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: ASGIApp, bound: socket.socket, *, stop: asyncio.Event | None = None) -> None:
-    """Serve until ``stop`` is set or the task is cancelled. Open streams get one second to end."""
+async def serve(
+    app: ASGIApp,
+    bound: socket.socket,
+    *,
+    stop: asyncio.Event | None = None,
+    drain: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Serve until ``stop`` is set or the task is cancelled.
+
+    ``drain`` is awaited then, while the page still answers; a second cancelling cuts it short. Open streams get one
+    second to end afterwards.
+    """
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -130,6 +140,10 @@ async def serve(app: ASGIApp, bound: socket.socket, *, stop: asyncio.Event | Non
     waiting = asyncio.create_task(stop.wait() if stop else asyncio.Event().wait(), name="page stop")
     try:
         await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        if drain is not None:
+            await drain()
+        raise
     finally:
         server.should_exit = True
         waiting.cancel()

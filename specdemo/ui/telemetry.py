@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.metrics_core import Metric
@@ -49,6 +49,7 @@ class Telemetry:
         self._refused = Counter(
             "specdemo_refusals", "Requests and runs that were refused.", ["reason"], registry=self.registry
         )
+        self.viewers = Gauge("specdemo_viewers", "Open streams of frames.", registry=self.registry)
         self._bytes = Counter("specdemo_frame_bytes", "Bytes of frames sent to viewers.", registry=self.registry)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)

@@ -39,7 +39,7 @@ async def test_page_is_quiet_and_bilingual() -> None:
     assert config["analytics_enabled"] is False
     assert not config.get("run_history", False)
     assert config["show_error"] is False
-    assert re.search(r'<head><link rel="icon"[^>]*><script src="assets/js/language.js">', page)
+    assert re.search(r'<head><link rel="icon"[^>]*><script nonce="[\w-]+" src="assets/js/language.js">', page)
     assert "运行" in str(config["i18n_translations"])
 
 
