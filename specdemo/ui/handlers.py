@@ -123,7 +123,9 @@ class Desk:
                 (f"?run={run_id}", say(lang, "status_link")),
                 (library.address(run_id, "record", who=who), say(lang, "status_download")),
             ),
-            "share": None if library.together or shared else (run_id, say(lang, "status_share")),
+            "share": None
+            if library.together or shared
+            else (run_id, say(lang, "status_share"), say(lang, "status_shared")),
         }
 
     def _worth_measuring(self, live: LiveRun) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 from gradio.events import api as gradio_api
 
-from specdemo.ui import assets, panes, tabs
+from specdemo.ui import assets, panes, tab_runs, tabs
 from specdemo.ui.asked import asked_run, event_data, lang_of, session_of, visitor_of
 from specdemo.ui.chips import Chip, chips
 from specdemo.ui.form import Form
@@ -37,6 +37,7 @@ class _View:
     arena: gr.HTML
     engines: gr.HTML
     recordings: gr.HTML
+    runs: gr.HTML | None = None
 
     @property
     def shown(self) -> list[Any]:
@@ -65,8 +66,9 @@ def _layout(demo: gr.Blocks, services: Services, tr: gr.I18n) -> _View:
     with gr.Tabs(elem_id="sd-tabs"):
         with gr.Tab(tr("tab_race"), id="race", elem_id="sd-tab-race"):
             view = _race(services, tr, header)
+        runs = tab_runs.build(tr)
         tabs.build(demo, services, tr)
-    return view
+    return replace(view, runs=runs)
 
 
 def _race(services: Services, tr: gr.I18n, header: gr.HTML) -> _View:
@@ -189,7 +191,9 @@ def _wire(demo: gr.Blocks, view: _View, desk: Desk, at_once: int) -> None:
     demo.load(arrived, None, view.shown, **light)
     demo.load(None, None, None, js=assets.text("js/tabs.js"), **own)
     view.header.ready(ready, None, view.status, **light)
-    view.recordings.open(opened, None, view.shown, **light)
+    for list_of_runs in (view.recordings, view.runs):
+        if list_of_runs is not None:
+            list_of_runs.open(opened, None, view.shown, **light)
     view.engines.command(commanded, None, view.status, **light)
     view.arena.change(None, view.arena, None, js=assets.text("js/address.js"), **own)
     for button, chip in view.chips:

@@ -63,21 +63,19 @@ def status(
     *,
     run_id: str | None = None,
     links: tuple[tuple[str, str], ...] = (),
-    share: tuple[str, str] | None = None,
+    share: tuple[str, str, str] | None = None,
 ) -> str:
     """The line beside the Run button as markup: ``text`` is escaped; ``links`` are (address, words).
 
-    ``share`` is (run, words) of a button that ``assets/js/dom/share.mjs`` serves.
+    ``share`` is (run, words, words when done) of a button that ``assets/js/dom/share.mjs`` serves.
     """
     anchors = "".join(
         f' <a href="{html.escape(address, quote=True)}" target="_top">{html.escape(words)}</a>'
         for address, words in links
     )
     if share is not None:
-        run_shared, words = share
-        anchors += (
-            f' <button type="button" data-share="{html.escape(run_shared, quote=True)}">{html.escape(words)}</button>'
-        )
+        shared, words, done = (html.escape(part, quote=True) for part in share)
+        anchors += f' <button type="button" data-share="{shared}" data-done="{done}">{words}</button>'
     run = f' data-run="{html.escape(run_id, quote=True)}"' if run_id else ""
     role = "alert" if kind == "error" else "status"
     return f'<p class="sd-status" data-kind="{html.escape(kind)}" role="{role}"{run}>{html.escape(text)}{anchors}</p>'

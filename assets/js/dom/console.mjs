@@ -3,6 +3,7 @@
  * Everything that a server or an engine says is put in as text, never as markup.
  */
 import { commands, facts, fill, pause, summary } from "../engines.mjs";
+import { mountShare } from "./share.mjs";
 import { mountSwitch } from "./switch.mjs";
 
 const parts = { header: mountHeader, engines: mountEngines, recordings: mountRecordings };
@@ -32,6 +33,7 @@ async function loadWords(root) {
 }
 
 function mountHeader({ part, trigger, root, words }) {
+  mountShare(root);
   const pill = part.querySelector('[data-role="engines-summary"]');
   let was = "";
   watch(root, (answer) => {
