@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +24,7 @@ from specdemo.engines.busy import busy_share
 from specdemo.errors import EngineUnavailable, PromptError, StoreError, UsageError
 from specdemo.runs.bench_store import BenchFile, load
 from specdemo.runs.benchmark import BenchAround, Benchmark, Progress
+from specdemo.runs.kept import benchmarks_folder, new_name
 from specdemo.settings import Loaded
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
@@ -89,9 +88,8 @@ def new_file(
 ) -> BenchFile:
     """A new benchmark file: at ``out``, else in the data folder under a name of its own."""
     now = time.time()
-    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
-    name = f"{stamp}-{secrets.token_hex(3)}"
-    path = out or folders(loaded.settings).data / "benchmarks" / f"{name}.jsonl"
+    name = new_name(now)
+    path = out or benchmarks_folder(folders(loaded.settings).data) / f"{name}.jsonl"
     header = BenchHeader(name, now, plan, __version__, hardware, dataset.name if dataset else None)
     return BenchFile.create(path, header)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,9 +20,11 @@ from specdemo.bench.report.sweep_page import sweep_document
 from specdemo.bench.sweep import sweep
 from specdemo.bench.workloads import shipped
 from specdemo.cli.bench_common import write
-from specdemo.cli.output import stderr
-from specdemo.errors import UsageError
+from specdemo.cli.output import stderr, stdout
+from specdemo.compose import folders
+from specdemo.errors import StoreError, UsageError
 from specdemo.runs.bench_store import load
+from specdemo.runs.kept import benchmark_path, benchmarks, validation_path, validations
 from specdemo.runs.validation_store import load_validation
 from specdemo.settings import Loaded
 
@@ -28,22 +32,30 @@ Form = Literal["html", "md", "json", "csv", "samples-csv"]
 
 
 def report(
-    loaded: Loaded,  # noqa: ARG001 - every command gets the settings
-    runs: Annotated[list[Path], typer.Argument(help="A benchmark file, two to compare, or the folder of a sweep.")],
+    loaded: Loaded,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Benchmark, two to compare, or sweep: path, or name of a kept one; none lists them."),
+    ] = None,
     form: Annotated[Form | None, typer.Option("--format", help="Found from the name of --out when not given.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output when not given.")] = None,
     language: Annotated[Literal["en", "zh"], typer.Option("--language", help="Language of the report.")] = "en",
     validation: Annotated[
-        Path | None, typer.Option("--validation", help="Result of specdemo validate, to be part of it.")
+        Path | None,
+        typer.Option("--validation", help="Sampling validation in it: path, or name of a kept one."),
     ] = None,
 ) -> int:
     """Write the report of a kept benchmark as HTML, Markdown, JSON or CSV; with two, compare them.
 
     Exit codes: 0 done · 1 a file can't be read or written · 2 wrong use.
     """
+    data = folders(loaded.settings).data
+    if not runs:
+        return _list(data)
     if len(runs) > 2:
         raise UsageError("A report takes one benchmark, or two to compare.")
     form = form or _form(out)
+    runs = [path if path.exists() else _kept(benchmark_path, data, path) for path in runs]
     if len(runs) == 1 and runs[0].is_dir():
         return _sweep(runs[0], form, out, language)
     records = [load(path) for path in runs]
@@ -58,11 +70,36 @@ def report(
     elif form == "samples-csv":
         text = csv_tables.samples(records[0])
     else:
+        if validation is not None and not validation.exists():
+            validation = _kept(validation_path, data, validation)
         checked = load_validation(validation) if validation else None
         record = records[0]
         made = document(record, record.summary(), language=language, validation=checked, workloads=shipped())
         text = _page(made, form)
     return _put(text, out)
+
+
+def _kept(find: Callable[[Path, str], Path], data: Path, name: Path) -> Path:
+    """A kept result by its name; what can't be a name is a path to a file that is not there."""
+    if len(name.parts) != 1:
+        return name
+    try:
+        return find(data, str(name))
+    except StoreError as error:
+        raise StoreError(f"{name}: there is no such file. {error}") from None
+
+
+def _list(data: Path) -> int:
+    """The kept results, the newest first, as names to give to this command."""
+    out, none = stdout(), True
+    for kind, found in (("benchmark", benchmarks(data)), ("validation", validations(data))):
+        for kept in found:
+            when = datetime.fromtimestamp(kept.at, UTC).strftime("%Y-%m-%d %H:%M")
+            none = False
+            out.print(f"{'sweep' if kept.is_sweep else kind:<10}  {when} UTC  {kept.name}", markup=False)
+    if none:
+        stderr().print(f"No results are kept in {data} yet.", markup=False)
+    return 0
 
 
 def _sweep(folder: Path, form: Form, out: Path | None, language: str) -> int:

@@ -16,15 +16,17 @@ from specdemo.bench.report.words import speaker
 from specdemo.bench.sampling.drafts import Lookup
 from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.sampling.settings import PLAIN, TRUNCATED, SamplingConfig, ValidationPlan, check_validation
+from specdemo.bench.sampling.verdict import CERTIFYING_TOKENS, power_at
 from specdemo.bench.workloads import sampling_prompts
 from specdemo.cli.bench_common import clock, gather_prompts, seconds
 from specdemo.cli.document import shown
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import print_json, stderr, stdout
 from specdemo.cli.progress import wait_until_ready
-from specdemo.compose import open_deployment
+from specdemo.compose import folders, open_deployment
 from specdemo.core.events import Side
 from specdemo.errors import EngineUnavailable
+from specdemo.runs.kept import new_name, validations_folder
 from specdemo.runs.validate import ValidationAround, ValidationProgress
 from specdemo.runs.validate import validate as run_validation
 from specdemo.runs.validation_store import save_validation
@@ -55,7 +57,9 @@ def validate(
     lookup_max: Annotated[int, typer.Option("--lookup-max", min=1, help="n-gram: prompt_lookup_max.")] = 4,
     budget: Annotated[str | None, typer.Option("--budget", help="Longest time, such as 5m.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of all draws.")] = 1,
-    save: Annotated[Path | None, typer.Option("--save", help="Keep the result for specdemo report.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="File that keeps the result; one in the data folder when not given.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> int:
     """Draw from both engines and let the standard one score every token: do both sample the same distribution?
@@ -89,6 +93,7 @@ async def _validate(
 ) -> int:
     console = stderr()
     stopped = asyncio.Event()
+    _tell_power(plan, console)
     async with open_deployment(loaded.settings) as deployment:
         await wait_until_ready(deployment, console, loaded.settings.engine.ready_timeout_s)
         if deployment.engines is None:
@@ -102,14 +107,25 @@ async def _validate(
         except asyncio.CancelledError:
             stopped.set()
             result = await work
-    if save is not None:
-        save_validation(save, result)
-        console.print(f"Kept in {save}.", markup=False)
+    path = save or validations_folder(folders(loaded.settings).data) / f"{new_name(result.started_at)}.json"
+    save_validation(path, result)
+    console.print(f"Kept in {path}.", markup=False)
     if as_json:
         print_json({"kind": "validation", "exit_code": result.exit_code, **_plain(result)})
     else:
         stdout().print(shown(Document("", "en", (sampling_section(result, speaker("en")),))))
     return STOPPED if stopped.is_set() else result.exit_code
+
+
+def _tell_power(plan: ValidationPlan, console: Console) -> None:
+    """What so many draws can find, before anything is drawn."""
+    tokens = plan.tokens_per_arm
+    able = "enough to certify" if tokens >= CERTIFYING_TOKENS else f"too few to certify ({CERTIFYING_TOKENS:,} needed)"
+    console.print(f"plan: {tokens:,} tokens an engine and setting, {able}", markup=False)
+    power = power_at(tokens)
+    if power:
+        listed = ", ".join(f"{name} {share:.0%}" for name, share in power)
+        console.print(f"simulated chance to find: {listed}", markup=False)
 
 
 def _teller(console: Console) -> Any:

@@ -46,6 +46,16 @@ def validations(data: Path, *, most: int = 100) -> tuple[Kept, ...]:
     return _listed(data / VALIDATIONS, ".json", most)
 
 
+def validations_folder(data: Path) -> Path:
+    """Where sampling validations are kept."""
+    return data / VALIDATIONS
+
+
+def benchmarks_folder(data: Path) -> Path:
+    """Where benchmarks and sweeps are kept."""
+    return data / BENCHMARKS
+
+
 def benchmark_path(data: Path, name: str) -> Path:
     """The file of a benchmark or the folder of a sweep. Raises StoreError with one sentence."""
     return _found(data / BENCHMARKS, name, ".jsonl", "benchmark")

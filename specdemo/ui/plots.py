@@ -32,7 +32,8 @@ _AXIS = {
 }
 _CONFIG: Spec = {
     "background": "transparent",
-    "font": "inherit",
+    "font": "IBM Plex Sans, system-ui, sans-serif",
+    "padding": {"left": 12, "right": 16, "top": 10, "bottom": 6},
     "view": {"stroke": None},
     "axis": _AXIS,
     "legend": {"labelColor": _TEXT, "orient": "top", "title": None, "labelFontSize": 12, "labelLimit": 260},
