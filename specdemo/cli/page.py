@@ -8,6 +8,7 @@ from specdemo.cli.output import stderr
 from specdemo.cli.page_front import allowance, drain, front
 from specdemo.cli.page_jobs import jobs_of
 from specdemo.compose import folders, keep_announced, open_deployment
+from specdemo.compose.keeping import open_keeper, together
 from specdemo.runs.registry import Bounds, Registry
 from specdemo.settings import Settings
 from specdemo.ui import assets
@@ -33,6 +34,8 @@ async def serve_page(settings: Settings) -> int:
         stack.push_async_callback(registry.aclose)
         jobs = jobs_of(deployment, registry, settings)
         stack.push_async_callback(jobs.aclose)
+        keeper = open_keeper(settings)
+        stack.push_async_callback(keeper.aclose)
         services = Services(
             registry=registry,
             jobs=jobs,
@@ -45,6 +48,9 @@ async def serve_page(settings: Settings) -> int:
             max_tokens=settings.limits.max_tokens,
             kept_s=settings.limits.kept_s,
             quota=Quota(allowance(settings)),
+            keeper=keeper,
+            together=together(settings),
+            import_bytes=int(settings.limits.upload_mb * 1_000_000),
             feeds=Feeds(settings.limits.kept_runs),  # a feed holds a run's frames: as many as there are runs
         )
         app = build_app(

@@ -186,6 +186,20 @@ class Limits(_Group):
     run_s: float = Field(default=1800.0, gt=0, description="Longest run (s); it is then stopped, with what it has.")
 
 
+class Store(_Group):
+    """Where runs are kept, and how many: the oldest go first."""
+
+    keep: bool = Field(default=True, description="Keep runs for later; off keeps none beyond memory.")
+    url: SecretStr | None = Field(
+        default=None,
+        description="Database of runs, such as `postgresql://user:password@host/name` for several copies of the page; "
+        "SQLite in the data folder when not set.",
+    )
+    days: float = Field(default=365.0, gt=0, description="How long a run is kept (days).")
+    runs: int = Field(default=10_000, gt=0, description="Most runs kept.")
+    megabytes: float = Field(default=2000.0, gt=0, description="Most room that kept runs may take (MB, compressed).")
+
+
 class Settings(BaseSettings):
     """All settings. Build it with :func:`specdemo.settings.load`, which alone reads the outside world."""
 
@@ -212,6 +226,7 @@ class Settings(BaseSettings):
     engine: Engine = Engine()
     server: Server = Server()
     limits: Limits = Limits()
+    store: Store = Store()
 
     @classmethod
     def settings_customise_sources(  # the signature is pydantic-settings' own

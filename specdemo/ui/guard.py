@@ -105,7 +105,7 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
-            most = self._upload_bytes + surface.SLACK_BYTES if scope["path"] == surface.UPLOAD else surface.JSON_BYTES
+            most = self._upload_bytes + surface.SLACK_BYTES if scope["path"] in surface.UPLOADS else surface.JSON_BYTES
             body = surface.Body(receive, most)
             onward = self._with_head(send, nonce) if is_page else send
 
@@ -145,7 +145,7 @@ class Guard:
         except Refused as error:
             return self._limited(error, scope)
         size = headers.get("content-length", "")
-        most = self._upload_bytes + surface.SLACK_BYTES if path == surface.UPLOAD else surface.JSON_BYTES
+        most = self._upload_bytes + surface.SLACK_BYTES if path in surface.UPLOADS else surface.JSON_BYTES
         return self._too_large(scope, most) if size.isdigit() and int(size) > most else None
 
     def _sign_in(self, headers: Headers, visitor: Visitor) -> Response | None:

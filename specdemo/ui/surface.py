@@ -21,7 +21,8 @@ _FILES = ("/assets/", "/static/", "/theme.css", "/favicon.ico", "/manifest.json"
 _STREAMS = ("/gradio_api/heartbeat/", "/gradio_api/queue/data", "/gradio_api/call/")
 JSON_BYTES = 4_000_000
 """Largest request body beside uploads (bytes): a form with a very long prompt fits, and is then refused in words."""
-UPLOAD = "/gradio_api/upload"
+UPLOADS = frozenset({"/gradio_api/upload", "/runs"})
+"""Where files are sent to: prompts, and runs from another machine."""
 SLACK_BYTES = 16_384
 """What the wrapping of an upload may add (bytes)."""
 
