@@ -19,7 +19,7 @@ const en = {
   mean_length: "Mean acceptance length",
   drafting_steps_only: "steps with a draft",
   tokens_per_step: "Tokens per step",
-  explains_speedup: "all steps; this explains the speedup",
+  explains_speedup: "explains the speedup",
   accepted_of_drafted: "Accepted drafts",
   of_drafted: "of {drafted} drafted tokens",
   toolbar: "Display and replay",
@@ -43,7 +43,7 @@ const en = {
   follow: "Follow ↓",
   per_second: "tokens/s",
   rate_measuring: "tokens/s, measuring",
-  rate_final: "tokens/s, decode, final",
+  rate_final: "tokens/s, decode",
   chart_progress: "Tokens over time",
   chart_positions: "Acceptance by draft position",
   chart_steps: "Accepted tokens per step",
@@ -142,6 +142,7 @@ const en = {
   gone: "This run cannot be read any more.",
   image: "image not loaded: {alt}",
   foreign: "{text}",
+  note_of: "{who}: {text}",
 };
 
 const zh = {
@@ -158,7 +159,7 @@ const zh = {
   mean_length: "平均接受长度",
   drafting_steps_only: "只计有草稿的步",
   tokens_per_step: "每步词元数",
-  explains_speedup: "计所有步；它解释加速比",
+  explains_speedup: "它解释加速比",
   accepted_of_drafted: "被接受的草稿",
   of_drafted: "共起草 {drafted} 个词元",
   toolbar: "显示与回放",
@@ -182,7 +183,7 @@ const zh = {
   follow: "跟随 ↓",
   per_second: "词元/秒",
   rate_measuring: "词元/秒，测量中",
-  rate_final: "词元/秒，解码，最终值",
+  rate_final: "词元/秒，解码",
   chart_progress: "词元随时间的增长",
   chart_positions: "各草稿位置的接受率",
   chart_steps: "每步接受的词元数",
@@ -281,6 +282,7 @@ const zh = {
   gone: "无法再读取这次运行。",
   image: "未加载图片：{alt}",
   foreign: "原文：{text}",
+  note_of: "{who}：{text}",
 };
 
 export const LANGUAGES = Object.freeze({ en, zh });

@@ -162,14 +162,7 @@ export function createBoard(root) {
             : waiting;
     put(role("verdict-head"), live ? going : say(`verdict_${v.class}`));
     const equal = !live && v.class?.startsWith("identical") && v.level !== "text" ? say("verdict_equal", { n }) : "";
-    put(
-      role("verdict-detail"),
-      live
-        ? ""
-        : [equal || say.own(v, "reason"), ...(v.remarks ?? []).map((_, i) => say.own(v, "remarks", i))]
-            .filter(Boolean)
-            .join(" "),
-    );
+    put(role("verdict-detail"), live ? "" : equal || say.own(v, "reason"));
   }
 
   function split(view, say, lang) {
@@ -226,14 +219,20 @@ export function createBoard(root) {
       );
     }
     const notes = role("notes");
-    if (notes && changed("notes", [view.notes, say("standard")])) {
-      hide(notes, view.notes.length === 0);
+    const remarks = view.verdict?.live === false ? (view.verdict.remarks ?? []) : [];
+    if (notes && changed("notes", [view.notes, remarks, say("standard")])) {
+      hide(notes, view.notes.length + remarks.length === 0);
+      const line = (kind, text) => {
+        const item = make("li", "", text);
+        item.dataset.kind = String(kind);
+        return item;
+      };
       notes.replaceChildren(
+        ...remarks.map((_, i) => line("remark", say.own(view.verdict, "remarks", i))),
         ...gathered(view.notes).map(({ note, sides }) => {
-          const who = sides.map((name) => say(name)).join(", ");
-          const item = make("li", "", `${who ? `${who}: ` : ""}${say.own(note, "message") || note.kind}`);
-          item.dataset.kind = String(note.kind);
-          return item;
+          const text = say.own(note, "message") || note.kind;
+          const who = sides.map((name) => say(name)).join(" + ");
+          return line(note.kind, who ? say("note_of", { who, text }) : text);
         }),
       );
     }
