@@ -115,6 +115,8 @@ bench/                      benchmarks and sampling validation: pure but for rea
   identity.py               classes, controls, and the bound of the sample
   summary.py                samples → results
   sweep.py                  draft lengths and methods side by side
+  walk.py                   a recorded run, step by step
+  claims.py                 what the article claims, beside recorded runs
   gate.py                   yes or no for CI
   jsonable.py               results → strict JSON
 bench/sampling/             do both engines draw from the same distribution?
@@ -151,6 +153,7 @@ runs/                       use cases over Protocols
   gate.py                   whose turn it is on the engines
   registry.py               all runs: start, look up, stop, forget
   stored.py                 runs on disk, read with suspicion
+  side_by_side.py           two runs: numbers, settings that differ, verdicts
   bench_block.py            one arm's turn of a benchmark
   bench_probe.py            the differences, asked about afterwards
   bench_store.py            benchmarks on disk, flushed as they happen
@@ -162,6 +165,15 @@ runs/                       use cases over Protocols
   tuner.py                  one speculation after another
   bench_job.py              a benchmark or a sweep as a job
   validation_job.py         a validation as a job; the pace of engines
+store/                      runs that last: SQLite, or PostgreSQL by URL
+  tables.py                 rows for lists, documents in parts
+  migrations/env.py         Alembic's steps on our connection
+  migrations/versions/v0001_runs.py  the first step
+  database.py               open, migrate under a lock, faults in plain words
+  entry.py                  what a list says of a kept run
+  body.py                   a document in compressed parts, and back
+  runs.py                   begin, append, list, share, delete, make room
+  keeper.py                 runs into the store while they happen
 doctor/                     what was found, what is not right, the mend
   probes.py                 looks at the outside world
   checks.py                 what they saw → findings
@@ -172,6 +184,7 @@ compose/                    where a concrete engine meets a run
   managed.py                two engines of our own
   attached.py               two addresses
   running.py                the engines of a running serve
+  keeping.py                the run store as the settings ask for it
   texts.py                  where texts of single tokens come from
 ui/                         the page
   assets.py                 the only reader of assets/
@@ -179,6 +192,7 @@ ui/                         the page
   theme.py                  colours and type
   chips.py                  example prompts
   recordings.py             recorded real runs
+  library.py                whose a run is, who may see it, where it is
   services.py               what the page needs from the rest
   feed.py                   one run as server-sent events
   panes.py                  the page's own components
@@ -186,6 +200,7 @@ ui/                         the page
   quota.py                  how much one visitor may ask for
   telemetry.py              figures of the page itself, for Prometheus
   asked.py                  what a request says of itself
+  form.py                   the race's form, and the plan that it asks for
   handlers.py               what happens on a click
   plots.py                  results as Vega-Lite
   results.py                kept results, read once
@@ -202,8 +217,12 @@ ui/                         the page
   tabs.py                   which tabs a page has
   bench_routes.py           results as files
   page.py                   the layout, top to bottom, then the wiring
+  tab_runs.py               the Runs tab
   routes.py                 routes beside Gradio's
+  run_routes.py             a run's frames and documents; list, share, import
   switching.py              the route that changes the method
+  how.py                    what the How-it-works tab shows
+  tab_how.py                the How-it-works tab
   surface.py                what may be asked for at all
   door.py                   who may come in, under which name
   guard.py                  what stands in front of every request

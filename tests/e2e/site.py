@@ -13,6 +13,9 @@ from specdemo.core.events import Side
 from specdemo.engines.client import VllmEngine
 from specdemo.runs.jobs import Jobs, Workshop
 from specdemo.runs.registry import Bounds, Registry
+from specdemo.store.database import Database, parse
+from specdemo.store.keeper import Keeper
+from specdemo.store.runs import RunStore
 from specdemo.ui.recordings import Recording
 from specdemo.ui.server import build_app, listen, serve
 from specdemo.ui.services import Services
@@ -118,10 +121,15 @@ class Site:
             bounds = Bounds(max_tokens=4096, prompt_chars=32_000, races_at_once=self._options.get("races_at_once", 1))
             registry = Registry(lambda: clients, bounds=bounds)
             stack.push_async_callback(registry.aclose)
+            keeper = None
+            if "store" in self._options:
+                keeper = Keeper(RunStore(Database(parse(self._options["store"]))), keep=self._options.get("keep", True))
+                stack.push_async_callback(keeper.aclose)
             recordings: dict[str, Recording] = self._options.get("recordings", {})
             self.services = Services(
                 registry=registry, mode=self._options.get("mode", "managed"), control=self.control, recordings=recordings,
-                public=self._options.get("public", False), max_tokens=4096,
+                public=self._options.get("public", False), max_tokens=4096, keeper=keeper,
+                together=self._options.get("together", True),
             )  # fmt: skip
             if "data" in self._options:
                 shop = Workshop(engines=lambda: clients, folder=self._options["data"], hardware="scripted engines")
