@@ -67,6 +67,16 @@ WANTED = (
     ),
 )
 
+DRAFTED = (
+    (
+        "7-draft-model",
+        "A small draft model: drafts in every step | 小型草稿模型：每一步都有草稿",
+        "Write a Python function that adds the even numbers of a list, then explain each line.",
+        128,
+    ),
+)
+"""For a pair whose speculative engine runs the shipped draft model (``--method draft_model``)."""
+
 
 async def record(arguments: argparse.Namespace) -> int:
     """All wanted runs, one after another."""
@@ -75,7 +85,7 @@ async def record(arguments: argparse.Namespace) -> int:
     around = Surroundings(hardware=arguments.hardware)
     failed = 0
     try:
-        for name, title, prompt, tokens in WANTED:
+        for name, title, prompt, tokens in DRAFTED if arguments.method == "draft_model" else WANTED:
             plan = RunPlan(prompt=chat(prompt, sampling=Sampling(max_tokens=tokens)), mode="measure", recheck=True)
             made = await run(plan, engines, log=RunLog(), around=around, title=title)
             result = assess(made)

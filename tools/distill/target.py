@@ -24,8 +24,8 @@ class Cache:
 
     def __init__(self, config: dict[str, Any], pad: Tensor, length: int, shared: int = 0) -> None:
         shape = (len(pad), config["num_key_value_heads"], length, config["head_dim"])
-        self.k = [torch.empty(shape) for _ in range(config["num_hidden_layers"])]
-        self.v = [torch.empty(shape) for _ in range(config["num_hidden_layers"])]
+        self.k = [torch.zeros(shape) for _ in range(config["num_hidden_layers"])]
+        self.v = [torch.zeros(shape) for _ in range(config["num_hidden_layers"])]
         self.pad, self.shared = pad, shared
 
     def share(self, other: Cache) -> None:
