@@ -167,13 +167,15 @@ runs/                       use cases over Protocols
   validation_job.py         a validation as a job; the pace of engines
 store/                      runs that last: SQLite, or PostgreSQL by URL
   tables.py                 rows for lists, documents in parts
-  migrations/env.py         Alembic's steps on our connection
-  migrations/versions/v0001_runs.py  the first step
   database.py               open, migrate under a lock, faults in plain words
   entry.py                  what a list says of a kept run
   body.py                   a document in compressed parts, and back
   runs.py                   begin, append, list, share, delete, make room
   keeper.py                 runs into the store while they happen
+store/migrations/           what brings a database up to date
+  env.py                    Alembic's steps on our connection
+store/migrations/versions/  one file a step
+  v0001_runs.py             runs and their parts
 doctor/                     what was found, what is not right, the mend
   probes.py                 looks at the outside world
   checks.py                 what they saw → findings
