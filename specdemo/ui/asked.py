@@ -39,6 +39,13 @@ def asked_run(request: gr.Request | None) -> str | None:
     return str(found)[:80] if found else None
 
 
+def asked_tab(request: gr.Request | None) -> str | None:
+    """The tab that the address names (``?tab=runs``)."""
+    query = dict(request.query_params or {}) if request is not None else {}
+    found = query.get("tab")
+    return str(found)[:20] if found else None
+
+
 def event_data(event: gr.EventData) -> dict[str, str]:
     """What the page's script sent with an event; anything else than texts is dropped."""
     data = getattr(event, "_data", None)
