@@ -11,8 +11,9 @@ const SIDES = ["standard", "speculative"];
 
 /** "ngram, k = 4": what tells one speculative configuration from another. */
 export function method(run, words) {
-  if (!run.method) return words.run_standard_only;
-  return isNumber(run.k) ? `${run.method}, k = ${run.k}` : run.method;
+  if (run.method === "none") return words.run_standard_only;
+  const name = run.method || words.run_method_unknown;
+  return isNumber(run.k) ? `${name}, k = ${run.k}` : name;
 }
 
 /** The link that opens a run, under whatever path the page is served. */
@@ -78,7 +79,7 @@ const NAMES = {
   "speedup.decode": "speedup",
   "speedup.e2e": "e2e_ratio",
   "speedup.ttft": "ttft_ratio",
-  decode_tokens_per_s: "rate_unit",
+  decode_tokens_per_s: "rate_final",
   ttft_s: "ttft",
   tpot_s: "tpot",
   e2el_s: "elapsed",
@@ -107,9 +108,9 @@ export function numbers(answer, words, say) {
 }
 
 /** One run's heading in a comparison: its lines. */
-export function heading(side, words) {
+export function heading(side, number, words) {
   return [
-    ownTitle(side.title, words.lang),
+    `${number}. ${ownTitle(side.title, words.lang)}`,
     [method(side, words), words[`run_${side.mode}`]].filter(Boolean).join(" · "),
     [side.model, side.hardware].filter(Boolean).join(" · "),
     side.date ? dateOf(Date.parse(side.date) / 1000, words.lang).text : "",

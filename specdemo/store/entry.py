@@ -23,8 +23,9 @@ SEARCH_CHARS = 4000
 class Entry:
     """One kept run, benchmark or validation.
 
-    ``stored_at`` and ``updated_at`` are this machine's s since 1970, ``started_at`` is the document's own. ``size`` is
-    bytes in the database. ``imported`` marks a document that came from elsewhere: not measured here.
+    ``method`` is vLLM's name of it, "none" without speculation, None when unknown. ``stored_at`` and ``updated_at`` are
+    this machine's s since 1970, ``started_at`` is the document's own. ``size`` is bytes in the database. ``imported``
+    marks a document that came from elsewhere: not measured here.
     """
 
     id: str
@@ -56,7 +57,8 @@ def begun(header: RunHeader, *, owner: str, now: float, writer: str) -> Entry:
     facts = header.facts[SIDES.index(Side.SPECULATIVE)]
     standard = header.facts[SIDES.index(Side.STANDARD)]
     model = (facts or standard).model if facts or standard else None  # type: ignore[union-attr]
-    method = facts.method if facts else None
+    # A method that an attached engine does not tell stays unknown; "none" is told.
+    method = facts and (facts.method or ("none" if facts.speculating is False else None))
     return Entry(
         id=header.id,
         kind="run",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -92,7 +93,9 @@ class Desk:
         """The arena's value for a run; its own address stands in it where the usual one would not do."""
         address = self._services.library.address(run_id, "events", replay=replay, who=who)
         plain = f"runs/{run_id}/events"
-        return panes.shown(run_id, lang, replay=replay, events_url=address if address != plain else "")
+        # Opened again, it plays again.
+        nonce = secrets.token_hex(4) if replay else ""
+        return panes.shown(run_id, lang, replay=replay, nonce=nonce, events_url=address if address != plain else "")
 
     def _last_line(self, live: LiveRun, lang: Lang, who: Visitor) -> str:
         library = self._services.library

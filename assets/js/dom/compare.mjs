@@ -12,10 +12,10 @@ export function drawComparison(box, answer, words) {
   const head = element("header");
   head.append(element("h3", words.compare_title), close);
 
-  const names = sides.map((side) => {
+  const names = sides.map((side, place) => {
     const cell = document.createElement("th");
     cell.scope = "col";
-    for (const [i, line] of heading(side, words).entries()) {
+    for (const [i, line] of heading(side, place + 1, words).entries()) {
       const part = element(i === 0 ? "b" : "small", line);
       part.dir = "auto";
       cell.append(part);
