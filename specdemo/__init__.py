@@ -9,6 +9,7 @@ settings/                   from SPECDEMO_*, .env, TOML and flags to one frozen 
   layers.py                 the sources in order of force; where each value came from
   describe.py               the settings as a list; README's table
 core/                       the data path: pure, standard library only
+  wording_engines.py        what it says of engines
   wording.py                what specdemo says of a run, in English, by key
   sentences.py              a sentence → its key and values, for other languages
   prompt.py                 what is asked: one prompt, every sampling field spelled out

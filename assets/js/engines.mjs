@@ -50,6 +50,14 @@ export function facts(status, words) {
     .map(([key, text, kind]) => [key, String(text), kind]);
 }
 
+/** A command line to be looked at: of each long folder only its last two names; the folders are this machine's business. */
+export function brief(command) {
+  return command.replace(/(^|[\s="'])((?:\/[^\s/"']+){3,})/g, (_, before, path) => {
+    const names = path.split("/");
+    return `${before}…/${names.slice(-2).join("/")}`;
+  });
+}
+
 /** Which commands make sense in a state. */
 export function commands(state) {
   return {

@@ -64,7 +64,7 @@ def spoken(found: dict[str, Any]) -> dict[str, Any]:
 SHAPES = {"side": "standard|speculative", "count": r"\d+", "after": r"(?: after \d+ tokens)?"}
 """What these places can hold, where a looser pattern could swallow the words around it."""
 
-TEXTS = frozenset({"detail", "message", "reason", "remarks", "basis", "reasons", "cause", "error", "hardware"})
+TEXTS = frozenset({"detail", "message", "reason", "remarks", "basis", "reasons", "cause", "error", "hardware", "stage"})
 """Fields of results that hold sentences: one, a list of them, or one by name."""
 
 

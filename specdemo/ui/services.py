@@ -9,6 +9,7 @@ from typing import Any, Literal
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import Side
 from specdemo.core.run import RunPlan
+from specdemo.core.sentences import sentence, spoken
 from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
 from specdemo.runs.jobs import Jobs
 from specdemo.runs.ports import EngineControl, MethodControl
@@ -155,5 +156,5 @@ class Services:
             for name in _OWN_FIELDS:
                 shown.pop(name)
             if status.error:
-                shown["error"] = "This engine has a problem; whoever runs this page can see it."
-        return shown
+                shown["error"] = sentence("engine_problem")
+        return spoken(shown)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { commands, facts, fill, pause, remaining, size, summary } from "../../assets/js/engines.mjs";
+import { brief, commands, facts, fill, pause, remaining, size, summary } from "../../assets/js/engines.mjs";
 
 const words = JSON.parse(readFileSync(new URL("../../assets/i18n/en.json", import.meta.url), "utf8"));
 const side = (state, more = {}) => ({ state, managed: true, eta_s: null, ...more });
@@ -49,4 +49,15 @@ test("sentences keep places that have no value, sizes keep their absence", () =>
   assert.equal(fill("{a} and {b}", { a: 1 }), "1 and {b}");
   assert.equal(size(null), null);
   assert.equal(size(5 * 2 ** 20), "5 MiB");
+});
+
+test("a command line is shortened to the last two names of each folder; short ones and addresses stay", () => {
+  const long = `/srv/some one/x`;
+  assert.equal(
+    brief("/opt/place/.venv-engine/bin/python -m vllm --model=/var/cache/specdemo/models/smol --port 8001"),
+    "…/bin/python -m vllm --model=…/models/smol --port 8001",
+  );
+  assert.equal(brief("vllm serve owner/name --host 127.0.0.1"), "vllm serve owner/name --host 127.0.0.1");
+  assert.equal(brief("http://127.0.0.1:8000/v1/chat/completions"), "http://127.0.0.1:8000/v1/chat/completions");
+  assert.equal(brief(long), long);
 });

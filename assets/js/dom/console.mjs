@@ -2,7 +2,8 @@
  * Header, engine panel and gallery: the parts of the page around the race. One poll serves all of them.
  * Everything that a server or an engine says is put in as text, never as markup.
  */
-import { commands, facts, fill, pause, summary } from "../engines.mjs";
+import { brief, commands, facts, fill, pause, summary } from "../engines.mjs";
+import { spoken } from "../sentences.mjs";
 import { mountShare } from "./share.mjs";
 import { mountSwitch } from "./switch.mjs";
 
@@ -28,8 +29,10 @@ export async function mount({ element, trigger, root }) {
 
 async function loadWords(root) {
   const lang = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
-  const answer = await fetch(new URL(`assets/i18n/${lang}.json`, root));
-  return { ...(await answer.json()), lang };
+  const read = async (path) => (await fetch(new URL(`assets/i18n/${path}.json`, root))).json();
+  const [words, table] = await Promise.all([read(lang), lang === "zh" ? read("sentences/zh") : null]);
+  const own = (holder, field) => spoken(holder, field, undefined, { table, between: "；" });
+  return { ...words, lang, own };
 }
 
 function mountHeader({ part, trigger, root, words }) {
@@ -97,13 +100,13 @@ function drawEngine(card, status, controls, words) {
   const field = (name) => card.querySelector(`[data-field="${name}"]`);
   card.dataset.state = status.state;
   put(field("state"), words[`state_${status.state}`] ?? status.state);
-  put(field("stage"), status.state === "ready" ? "" : (status.stage ?? ""));
+  put(field("stage"), status.state === "ready" ? "" : words.own(status, "stage"));
   put(field("since"), status.seconds >= 1 ? fill(words.field_since, { seconds: Math.floor(status.seconds) }) : "");
   const bar = field("progress");
   bar.hidden = status.state !== "loading" || typeof status.fraction !== "number";
   if (!bar.hidden) bar.value = status.fraction;
   field("error").hidden = !status.error;
-  put(field("error"), status.error ?? "");
+  put(field("error"), words.own(status, "error"));
   drawFacts(field("facts"), facts(status, words), words);
   const log = (status.log_tail ?? []).join("\n");
   field("log-box").hidden = !log;
@@ -125,12 +128,37 @@ function drawFacts(list, rows, words) {
       const term = document.createElement("dt");
       const value = document.createElement("dd");
       term.textContent = words[name];
-      const holder = kind === "code" ? value.appendChild(document.createElement("code")) : value;
-      holder.textContent = text;
+      if (kind === "code") value.append(...code(text, words));
+      else value.textContent = text;
       row.append(term, value);
       return row;
     }),
   );
+}
+
+/** An address or a command line: long folders are shortened until asked for, and copying always gives the exact text. */
+function code(text, words) {
+  const shown = document.createElement("code");
+  const short = brief(text);
+  shown.textContent = short;
+  const button = (word, press) => {
+    const made = Object.assign(document.createElement("button"), { type: "button", className: "sd-plain" });
+    made.textContent = words[word];
+    made.addEventListener("click", () => press(made));
+    return made;
+  };
+  if (!text.includes(" ")) return [shown];
+  const copy = button("copy", async (made) => {
+    await navigator.clipboard?.writeText(text);
+    made.textContent = words.copied;
+  });
+  if (short === text) return [shown, copy];
+  const whole = button("command_whole", (made) => {
+    const long = shown.textContent !== text;
+    shown.textContent = long ? text : short;
+    made.textContent = words[long ? "command_brief" : "command_whole"];
+  });
+  return [shown, whole, copy];
 }
 
 async function mountRecordings({ part, trigger, root, words }) {
