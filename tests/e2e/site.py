@@ -74,6 +74,17 @@ class Site:
 
         self.call(change())
 
+    def revive(self, speculative: dict[str, Any] | None = None) -> None:
+        """A dead speculative engine answers again, at the same address."""
+
+        async def again() -> None:
+            engine = self.engines[Side.SPECULATIVE]
+            engine.use(speculative or SPECULATIVE)
+            engine.dead = False
+            await engine.start(port=engine.port)
+
+        self.call(again())
+
     def wait_idle(self) -> None:
         """Wait until neither engine generates; fails if one goes on."""
 
