@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import api as gradio_api
 
-from specdemo.ui import assets, panes, tab_runs, tabs
+from specdemo.ui import assets, panes, tab_how, tab_runs, tabs
 from specdemo.ui.asked import asked_run, event_data, lang_of, session_of, visitor_of
 from specdemo.ui.chips import Chip, chips
 from specdemo.ui.form import Form
@@ -68,6 +68,7 @@ def _layout(demo: gr.Blocks, services: Services, tr: gr.I18n) -> _View:
             view = _race(services, tr, header)
         runs = tab_runs.build(tr)
         tabs.build(demo, services, tr)
+        tab_how.build(tr)
     return replace(view, runs=runs)
 
 

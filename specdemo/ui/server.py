@@ -17,6 +17,7 @@ from specdemo.errors import ConfigError
 from specdemo.ui import assets, page, tabs
 from specdemo.ui.bench_routes import add_bench_routes
 from specdemo.ui.front import Front
+from specdemo.ui.how import add_how
 from specdemo.ui.routes import add_routes
 from specdemo.ui.services import Services
 from specdemo.ui.switching import add_switch
@@ -51,6 +52,7 @@ def build_app(
     app = FastAPI(title="specdemo", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     add_routes(app, services)
     add_switch(app, services)
+    add_how(app, services)
     front.add_metrics(app, services)
     results = tabs.results_of(services)
     if results is not None:
