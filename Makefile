@@ -3,11 +3,13 @@
 
 PYTHON ?= python3
 ENGINE ?= auto
+# More words for `make soak`, such as SOAK="--minutes 2 --write".
+SOAK ?=
 BOOTSTRAP = $(PYTHON) -m tools.bootstrap
 APP = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format doctor wheel clean
+.PHONY: help setup demo test check soak format doctor wheel clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +27,10 @@ test:  ## everything the tests need, then all tests: Python, JavaScript, real en
 check:  ## lint, format, types, JavaScript, audit, coverage; needs no engine
 	@$(BOOTSTRAP) checks
 	@$(APP)/python -m tools.checks check
+
+soak:  ## 20 visitors for 10 minutes on scripted engines: stops, reloads, dead tabs, killed engines
+	@$(BOOTSTRAP) tests --engine none
+	@$(APP)/python -m tools.soak $(SOAK)
 
 format:  ## rewrite Python and JavaScript in the project's format
 	@$(BOOTSTRAP) checks

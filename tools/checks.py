@@ -95,6 +95,8 @@ def check_steps() -> list[Step]:
                 "tools.record_runs",
                 "-p",
                 "tools.bootstrap",
+                "-p",
+                "tools.soak",
             ],
         ),
         Step("biome: JavaScript, CSS", [BIOME, "ci", "--colors=off", "--error-on-warnings", *SCRIPTS]),

@@ -26,6 +26,7 @@ class Asked:
     usage: bool
     stream: bool
     prompt_ids: list[int]
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def asked(chat: bool, body: dict[str, Any], model: str, words: Words, bos: list[
     options = body.get("stream_options") or {}
     limit = body.get("max_tokens") or body.get("max_completion_tokens")
     return Asked(chat, str(body.get("model") or model), int(limit if limit is not None else 16), logprobs,
-                 bool(body.get("return_token_ids")), bool(options.get("include_usage")), bool(body.get("stream")), ids)  # fmt: skip
+                 bool(body.get("return_token_ids")), bool(options.get("include_usage")), bool(body.get("stream")), ids,
+                 str(prompt))  # fmt: skip
 
 
 def steps_of(reply: Reply, request: Asked, words: Words, k: int | None) -> tuple[list[Step], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,8 @@ class Routes:
             await connection.reply_json(200, script.server_info)
         elif path == "/_seen":
             await connection.reply_json(200, {"requests": server.requests, "aborted": server.counters.aborted})
+        elif path == "/_open":
+            await connection.reply_json(200, sorted(server.streaming))
         elif path == "/_script":
             server.use(request.json())
             await connection.reply_json(200, {})
@@ -123,6 +126,8 @@ class Routes:
         counters.prompt_tokens += len(want.prompt_ids)
         counters.running += 1
         server.idle.clear()
+        said = want.said
+        server.streaming[said] += 1
         try:
             if reply.raw is not None:
                 await player.play_raw(reply.raw)
@@ -131,6 +136,8 @@ class Routes:
                 await player.play(self._disturbed(items), self._scale(want))
         finally:
             counters.running -= 1
+            server.streaming[said] -= 1
+            server.streaming += Counter()  # drops what has come to 0
             counters.finished += player.completed
             counters.aborted += not player.completed
             if not counters.running:

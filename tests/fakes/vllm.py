@@ -43,7 +43,7 @@ A reply::
     fault             {"kind": close|reset|end|half|silence|alive|error|die|inject|raw, "after": n steps, "body": …}
 
 Also served: /health /version /ping /v1/models /tokenize /detokenize /metrics /server_info, one-token probes, prompt_logprobs
-scoring; ``GET /_seen`` lists request bodies, ``POST /_script`` swaps the script.
+scoring; ``GET /_seen`` lists request bodies, ``GET /_open`` the prompts that are being answered, ``POST /_script`` swaps the script.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ import asyncio
 import json
 import signal
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ class Server:
     counters: Counters = field(init=False)
     words: Words = field(default_factory=Words)
     requests: list[dict[str, Any]] = field(default_factory=list)
+    streaming: Counter[str] = field(default_factory=Counter)
     headers: list[dict[str, str]] = field(default_factory=list)
     connections: set[Connection] = field(default_factory=set)
     accepted: int = 0
