@@ -17,7 +17,6 @@ import argparse
 import json
 import time
 from itertools import islice
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,9 @@ def answer(
     """Answers to a batch of prompts, as the arrays of one shard in the order given."""
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     longest = len(prompts[order[-1]])
-    shared = len(commonprefix(prompts)) if len(prompts) > 1 else 0  # the chat template's own words, computed once
+    low, high = min(prompts), max(prompts)
+    same = (i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
+    shared = next(same, 0) if len(prompts) > 1 else 0  # the chat template's own words, computed once
     alone = Cache(target.config, torch.tensor([0]), max(shared, 1))
     pad = torch.tensor([longest - len(prompts[i]) for i in order])
     cache = Cache(target.config, pad, longest + max(limits), shared)
