@@ -8,6 +8,9 @@ import { fill, size } from "./engines.mjs";
 
 const SETTLED = ["ready", "failed", "dead", "stopped"];
 
+/** A sentence of the server's in the visitor's language; `words.own` (dom/console.mjs) knows how. */
+export const owned = (holder, field, words) => words.own?.(holder, field) ?? holder[field] ?? "";
+
 /** A configuration in a few words: "n-gram, k = 4". */
 export function label(picked, words) {
   if (!picked) return "";
@@ -52,14 +55,14 @@ export function progress(answer, words, asked = null) {
   if (!status || !answer.switch) return { state: "idle", text: "", clock: "" };
   const name = label(asked ?? answer.switch.current, words);
   if (["failed", "dead"].includes(status.state) && !asked) {
-    return { state: "failed", text: status.error ?? words[`state_${status.state}`], clock: "" };
+    return { state: "failed", text: owned(status, "error", words) || words[`state_${status.state}`], clock: "" };
   }
   if (SETTLED.includes(status.state)) {
     const text = asked ? fill(words.switch_stopping, { name }) : "";
     return { state: asked ? "busy" : "idle", text, clock: "" };
   }
   if (status.state === "stopping") return { state: "busy", text: fill(words.switch_stopping, { name }), clock: "" };
-  const stage = status.stage || words[`state_${status.state}`];
+  const stage = owned(status, "stage", words) || words[`state_${status.state}`];
   const known = typeof status.eta_s === "number";
   const times = { seconds: Math.floor(status.seconds ?? 0), left: known ? Math.max(1, Math.round(status.eta_s)) : 0 };
   const clock = fill(known ? words.switch_clock_left : words.switch_clock, times);

@@ -16,6 +16,7 @@ from pathlib import Path
 from specdemo.core.choice import CONFIGURED, DRAFT_MODEL, K_CHOICES, NGRAM, NONE, Choice, Picked, Switching
 from specdemo.core.engine import EngineSpec, EngineState, EngineStatus, Speculation
 from specdemo.core.events import Side
+from specdemo.core.sentences import sentence
 from specdemo.engines.drafts import check_speculation, package_beside
 from specdemo.engines.environment import EngineEnvironment
 from specdemo.engines.footprint import draft_bytes
@@ -26,10 +27,6 @@ from specdemo.errors import ConfigError, EngineUnavailable, SpecDemoError, Usage
 from specdemo.settings import Settings
 
 _SPEC = Side.SPECULATIVE
-NO_DRAFT = (
-    "No draft model is known for this model: set SPECDEMO_ENGINE__DRAFT_MODEL to a small one of the same family, "
-    "with the same vocabulary."
-)
 
 
 class MethodSwitch:
@@ -84,10 +81,10 @@ class MethodSwitch:
         supervisor = self._ready_to_change()
         spec, status = self._looked_at(supervisor)
         if name not in self._names():
-            raise UsageError(f"There is no such method; choose one of {', '.join(self._names())}.")
+            raise UsageError(sentence("method_unknown", names=", ".join(self._names())))
         wanted = self._speculation(spec, name, k)
         if wanted == spec.speculation and status.state not in (EngineState.FAILED, EngineState.DEAD):
-            raise UsageError(f"The speculative engine is set to {describe(wanted)} already.")
+            raise UsageError(sentence("method_same", method=describe(wanted)))
         await self._change(supervisor, replace(spec, speculation=wanted), status)
 
     async def restore(self) -> None:
@@ -95,26 +92,23 @@ class MethodSwitch:
         supervisor = self._ready_to_change()
         spec, status = self._looked_at(supervisor)
         if self._good is None or self._good == (spec.speculation,):
-            raise UsageError("There is no earlier configuration to go back to.")
+            raise UsageError(sentence("method_no_former"))
         await self._change(supervisor, replace(spec, speculation=self._good[0]), status)
 
     async def _change(self, supervisor: Supervisor, spec: EngineSpec, status: EngineStatus) -> None:
         async with self._changing:
             if status.state is EngineState.READY:
                 if await self._busy():
-                    raise UsageError(
-                        "The speculative engine is answering a request, perhaps of another command; "
-                        "let that finish, then change the method."
-                    )
+                    raise UsageError(sentence("method_answering"))
                 self._good = (supervisor.spec(_SPEC).speculation,)
             await supervisor.reconfigure(spec)
 
     def _ready_to_change(self) -> Supervisor:
         supervisor = self._supervisor()
         if supervisor is None:
-            raise EngineUnavailable("The engines are still being prepared; choose a method when they load.")
+            raise EngineUnavailable(sentence("method_preparing"))
         if self._changing.locked():
-            raise UsageError("A change of the method is under way; wait until the engine loads.")
+            raise UsageError(sentence("method_under_way"))
         return supervisor
 
     def _looked_at(self, supervisor: Supervisor) -> tuple[EngineSpec, EngineStatus]:
@@ -160,12 +154,12 @@ class MethodSwitch:
             k = usual if k is None else k
             low, high = self._k_limits()
             if isinstance(k, bool) or not low <= k <= high:
-                raise UsageError(f"k is the number of draft tokens a step: a whole number from {low} to {high}.")
+                raise UsageError(sentence("method_k", low=low, high=high))
             config["num_speculative_tokens"] = k
         if name == DRAFT_MODEL and not config.get("model"):
             draft = self._settings.engine.draft_model or self._draft(spec.model)
             if draft is None:
-                raise ConfigError(NO_DRAFT)
+                raise ConfigError(sentence("method_no_draft"))
             config["model"] = draft
         wanted = parse_speculation(config, allow_lossy=self._settings.engine.allow_lossy)
         check_speculation(

@@ -122,4 +122,19 @@ _FAILURES = {
     "said_refused": 'The engine at {where} refused the request: "{quote}".',
 }
 
-OF_ENGINES: dict[str, str] = {**_LABELS, **_STAGES, **_REFUSALS, **_FAILURES}
+_METHOD = {
+    "method_run": "A run is using the engines; let it finish or stop it, then change the method.",
+    "method_answering": "The speculative engine is answering a request, perhaps of another command; let that finish, "
+    "then change the method.",
+    "method_under_way": "A change of the method is under way; wait until the engine loads.",
+    "method_preparing": "The engines are still being prepared; choose a method when they load.",
+    "method_same": "The speculative engine is set to {method} already.",
+    "method_k": "k is the number of draft tokens a step: a whole number from {low} to {high}.",
+    "method_unknown": "There is no such method; choose one of {names}.",
+    "method_no_former": "There is no earlier configuration to go back to.",
+    "method_no_draft": "No draft model is known for this model: set SPECDEMO_ENGINE__DRAFT_MODEL to a small one of the "
+    "same family, with the same vocabulary.",
+    "method_not_here": "The speculation method cannot be changed from this page.",
+}
+
+OF_ENGINES: dict[str, str] = {**_LABELS, **_STAGES, **_REFUSALS, **_FAILURES, **_METHOD}

@@ -15,6 +15,7 @@ from typing import Literal
 
 from specdemo.core.events import Side
 from specdemo.core.run import RunPlan, RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
 from specdemo.runs.gate import Gate, Ticket
 from specdemo.runs.log import RunLog
@@ -181,7 +182,7 @@ class Registry:
         if self._held is not None:
             raise UsageError(self._held())
         if not self._gate.idle:
-            raise UsageError("A run is using the engines; let it finish or stop it, then change the method.")
+            raise UsageError(sentence("method_run"))
         async with self._gate.turn(self._gate.ticket(alone=True)):
             yield
 

@@ -1,6 +1,6 @@
 """What the How-it-works tab shows, as one JSON document computed from the recorded runs. Nothing in it is typed in.
 
-    GET /how   {"points": […], "walks": […], "claims": [{"row": 1, "figures": […]}, …], "hardware": "…", "dates": "…"}
+    GET /how   {"points": […], "walks": […], "claims": [{"row": 1, "figures": […]}, …], "machines": […], "dates": […]}
 
 Forms: ``bench/claims.py`` and ``bench/walk.py``. The words are in ``assets/i18n/how.*.json``, loaded by the tab alone.
 """
@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 
 from specdemo.bench.claims import ROWS, Figure, Point, figures, points
 from specdemo.bench.walk import Walk, walk
+from specdemo.core.sentences import spoken
 from specdemo.ui.recordings import Recording
 from specdemo.ui.services import Services
 
@@ -41,7 +42,7 @@ def document(recordings: Mapping[str, Recording]) -> dict[str, Any]:
         "points": [_point(point, walks.get(point.run)) for point in points(records)],
         "walks": [_walk(name, recordings[name], found) for name, found in walks.items()],
         "claims": [{"row": row, "figures": [_figure(one) for one in told.get(row, ())]} for row in ROWS],
-        "hardware": sorted({one.facts.hardware for one in recordings.values()}),
+        "machines": [spoken({"hardware": one}) for one in sorted({one.facts.hardware for one in recordings.values()})],
         "dates": sorted({one.facts.date for one in recordings.values()}),
     }
 
@@ -74,7 +75,7 @@ def _walk(name: str, recording: Recording, found: Walk) -> dict[str, Any]:
         "title": recording.card["title"],
         "prompt": recording.card["prompt"],
         "date": recording.facts.date,
-        "hardware": recording.facts.hardware,
+        "machine": spoken({"hardware": recording.facts.hardware}),
         "method": found.method,
         "k": found.k,
         "start": found.start,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from specdemo.core.choice import Switching
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import Side
 from specdemo.core.run import RunPlan
@@ -97,7 +98,7 @@ class Services:
         found = self.method.switching() if self.method is not None and self.controllable else None
         return {
             "mode": self.mode, "reason": self.reason, "controls": self.controllable, "sides": sides,
-            "switch": asdict(found) if found is not None else None,
+            "switch": _shown(found) if found is not None else None,
         }  # fmt: skip
 
     @property
@@ -145,7 +146,7 @@ class Services:
         Refused while a run has the engines, this page's or another command's: nothing is stopped without a word.
         """
         if not self.controllable or self.method is None:
-            raise UsageError("The speculation method cannot be changed from this page.")
+            raise UsageError(sentence("method_not_here"))
         async with self.registry.engines_free():
             await (self.method.restore() if name == "restore" else self.method.switch(name, k))
 
@@ -158,3 +159,10 @@ class Services:
             if status.error:
                 shown["error"] = sentence("engine_problem")
         return spoken(shown)
+
+
+def _shown(found: Switching) -> dict[str, Any]:
+    """The method switch with what makes its sentences sayable in another language."""
+    shown = asdict(found)
+    shown["choices"] = [spoken(choice) for choice in shown["choices"]]
+    return shown

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
+from specdemo.core.sentences import sentence, spoken
 from specdemo.errors import ConfigError, EngineError, SpecDemoError
 from specdemo.ui.services import Services
 
@@ -30,7 +31,7 @@ def add_switch(app: FastAPI, services: Services) -> None:
 
     async def change(request: Request) -> Response:
         if not services.controllable or services.method is None:
-            return _refused("The speculation method cannot be changed from this page.", 403)
+            return _refused(sentence("method_not_here"), 403)
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return _refused("The speculation method is changed from specdemo's own page only.", 403)
         if not request.headers.get("content-type", "").startswith("application/json"):
@@ -61,5 +62,5 @@ def _status(error: SpecDemoError) -> int:
     return 503 if isinstance(error, EngineError) else 409
 
 
-def _refused(sentence: str, status: int) -> Response:
-    return JSONResponse({"error": sentence}, status)
+def _refused(text: str, status: int) -> Response:
+    return JSONResponse(spoken({"error": text}), status)

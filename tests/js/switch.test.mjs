@@ -68,6 +68,12 @@ test("a restart is told with stage and seconds, from the request to the end", ()
   assert.equal(progress({ ...answer("loading"), switch: null }, words).state, "idle");
 });
 
+test("sentences of the server are said in the visitor's language where it is known", () => {
+  const chinese = { ...words, own: (_holder, field) => ({ stage: "加载权重", error: "内存不足。" })[field] };
+  assert.match(progress(answer("loading", { stage: "loading weights" }), chinese).text, /加载权重/);
+  assert.equal(progress(answer("failed", { error: "No memory." }), chinese).text, "内存不足。");
+});
+
 test("the same configuration again changes nothing, unless the engine failed", () => {
   assert.equal(differs(answer("ready"), "ngram", 8), false);
   assert.equal(differs(answer("ready"), "ngram", 4), true);

@@ -1,6 +1,7 @@
 /** The How-it-works tab. Its texts and its data are fetched when it is first looked at. */
 import { fill } from "../engines.mjs";
 import { shown } from "../how.mjs";
+import { spoken } from "../sentences.mjs";
 import { mountCalculator } from "./how_calc.mjs";
 import { mountRule } from "./how_rule.mjs";
 import { mountTexts } from "./how_texts.mjs";
@@ -13,15 +14,26 @@ export async function mount({ element, root }) {
   part.dataset.mounted = "true";
   await looked(part);
   const lang = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
-  const [words, data] = await Promise.all([
+  const [words, data, table] = await Promise.all([
     read(new URL(`assets/i18n/how.${lang}.json`, root)),
     read(new URL("how", root)),
+    lang === "zh" ? read(new URL("assets/i18n/sentences/zh.json", root)) : null,
   ]);
   for (const node of part.querySelectorAll("[data-say]")) node.textContent = words[node.dataset.say] ?? "";
   for (const node of part.querySelectorAll("[data-say-label]"))
     node.setAttribute("aria-label", words[node.dataset.sayLabel] ?? "");
   const say = (key, values = {}) => fill(words[key] ?? key, shown(values, lang));
-  const page = { part, root, words, lang, say, data, find: (role) => part.querySelector(`[data-role="${role}"]`) };
+  const machine = (holder) => spoken(holder, "hardware", undefined, { table, between: "；" });
+  const page = {
+    part,
+    root,
+    words,
+    lang,
+    say,
+    machine,
+    data,
+    find: (role) => part.querySelector(`[data-role="${role}"]`),
+  };
   contents(page);
   mountWalk(page);
   mountRule(page);

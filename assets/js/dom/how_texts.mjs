@@ -6,8 +6,8 @@ const MOST = 4096;
 const DRAFT = { billions: 1.23, bytes: 2 }; // Llama-3.2-1B's model card; FP16
 
 export function mountTexts(page, calculator) {
-  const { part, find, say, data, words } = page;
-  const hardware = (data.hardware ?? []).join("; ");
+  const { part, find, say, machine, data, words } = page;
+  const hardware = (data.machines ?? []).map(machine).join("; ");
   for (const node of part.querySelectorAll('[data-say="how_points_info"]'))
     node.textContent = say("how_points_info", { hardware });
   find("claims-source").textContent = say("how_claims_source", { hardware, dates: (data.dates ?? []).join(", ") });

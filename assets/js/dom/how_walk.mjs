@@ -5,7 +5,7 @@ const PACE = 1300;
 const QUICK = 350; // an ordinary pass shows nothing new
 const MARKS = { taken: "✓", refused: "✗", cut: "…", open: "" };
 
-export function mountWalk({ part, find, words, lang, say, data }) {
+export function mountWalk({ part, find, words, lang, say, machine, data }) {
   const walks = data.walks ?? [];
   find("walk").hidden = walks.length === 0;
   find("walk-none").hidden = walks.length > 0;
@@ -24,7 +24,7 @@ export function mountWalk({ part, find, words, lang, say, data }) {
 
   function open() {
     walk = walks.find((one) => one.run === choose.value);
-    const values = { method: walk.method, k: walk.k, date: walk.date, hardware: walk.hardware };
+    const values = { method: walk.method, k: walk.k, date: walk.date, hardware: machine(walk.machine) };
     find("walk-source").textContent = say("how_source", values);
     find("walk-prompt").textContent = walk.prompt;
     find("walk-known").textContent = walk.known ? words.how_known_yes : words.how_known_no;

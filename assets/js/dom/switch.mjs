@@ -1,13 +1,13 @@
 /** The method switch inside the engine panel. What a server says is put in as text, never as markup. */
 import { fill } from "../engines.mjs";
-import { costs, differs, fitting, label, progress, startSeconds } from "../switch.mjs";
+import { costs, differs, fitting, label, owned, progress, startSeconds } from "../switch.mjs";
 
 /** Take over the switch of an engine panel. Gives `draw(answer)`, to be called with each answer of `GET <root>/engines`. */
 export async function mountSwitch({ part, root, words: common }) {
   const box = part.querySelector('[data-role="switch"]');
   const find = (role) => box.querySelector(`[data-role="${role}"]`);
-  const own = await fetch(new URL(`assets/i18n/switch.${common.lang}.json`, root));
-  const words = { ...common, ...(await own.json()) };
+  const more = await fetch(new URL(`assets/i18n/switch.${common.lang}.json`, root));
+  const words = { ...common, ...(await more.json()) };
   for (const node of box.querySelectorAll("[data-say]")) node.textContent = words[node.dataset.say] ?? "";
   const k = find("k");
   const shown = new Map();
@@ -44,7 +44,7 @@ export async function mountSwitch({ part, root, words: common }) {
         headers: { "content-type": "application/json" },
         body: JSON.stringify(wanted),
       });
-      refused = reply.ok ? "" : ((await reply.json()).error ?? words.unreachable);
+      refused = reply.ok ? "" : owned(await reply.json(), "error", words) || words.unreachable;
     } catch {
       // The sentence above says it.
     }
@@ -92,13 +92,13 @@ export async function mountSwitch({ part, root, words: common }) {
     const now = progress(answer, words, asked);
     for (const choice of choices) {
       const node = shown.get(choice.name);
-      const own = choice.name === picked() ? length() : choice.k;
+      const size = choice.name === picked() ? length() : choice.k;
       node.dataset.running = String(choice.name === current.name && now.state === "idle");
       node.querySelector("input").disabled = Boolean(choice.reason) || now.state === "busy";
       node.dataset.possible = String(!choice.reason);
       say(node.querySelector('[data-field="draft"]'), choice.draft ?? "");
-      say(node.querySelector('[data-field="reason"]'), choice.reason ?? "");
-      list(node.querySelector('[data-field="costs"]'), costs(choice, own, words));
+      say(node.querySelector('[data-field="reason"]'), owned(choice, "reason", words));
+      list(node.querySelector('[data-field="costs"]'), costs(choice, size, words));
       say(node.querySelector('[data-field="running"]'), node.dataset.running === "true" ? words.switch_running : "");
     }
     const choice = chosen();
