@@ -203,11 +203,15 @@ class _Runs:
 
     async def _watch(self, feed: Feed, after: int) -> AsyncIterator[bytes]:
         self._viewers += 1
+        telemetry = self._services.telemetry
+        telemetry.viewers.inc()
         try:
             async for chunk in feed.frames(after):
+                telemetry.sent(len(chunk))
                 yield chunk
         finally:
             self._viewers -= 1
+            telemetry.viewers.dec()
 
     def _card(self, entry: Entry, live: LiveRun | None) -> dict[str, Any]:
         keeper = self._library.keeper
