@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specdemo.cli.output import calm
+from specdemo.core.glossary import GLOSSARY
 from specdemo.core.results import Acceptance, SideMetrics, Speedup, Theory, Verdict
 from specdemo.core.run import Assessment, RunRecord, SideResult
 
@@ -51,24 +52,27 @@ def _positions(taken: Acceptance) -> str:
     return " ".join(f"{100 * share:.0f}" for share in taken.per_position) + " %" if taken.per_position else "–"
 
 
-ROWS: tuple[Row, ...] = (
-    ("prompt tokens", "as the engine counts them", lambda m: _count(m.prompt_tokens)),
-    ("output tokens", "ids delivered", lambda m: _count(m.output_tokens) + _source(m)),
-    ("TTFT", "first token − request", lambda m: _seconds(m.ttft_s)),
-    ("TPOT", "(E2EL − TTFT) / (output tokens − 1)", lambda m: _seconds(m.tpot_s)),
-    ("E2EL", "last token − request", lambda m: _seconds(m.e2el_s)),
-    ("decode tokens/s", "tokens after the first chunk / (last − first token)", lambda m: _rate(m.decode_tokens_per_s)),
-    ("tokens/s", "output tokens / E2EL", lambda m: _rate(m.tokens_per_s)),
-    ("longest stall", "largest gap between chunks", lambda m: _seconds(m.longest_stall_s)),
-    ("steps", "engine steps, drafting or not", lambda m: _count(m.steps)),
-    ("tokens per step", "tokens after the first chunk / (steps − 1)", lambda m: _rate(m.tokens_per_step)),
-    ("acceptance rate", "accepted / drafted tokens", lambda m: _share(m.acceptance.rate)),
-    ("acceptance length", "1 + accepted / drafting steps", lambda m: _rate(m.acceptance.mean_length)),
-    ("drafted", "tokens proposed", lambda m: _count(m.acceptance.drafted)),
-    ("accepted", "drafted tokens that were taken", lambda m: _count(m.acceptance.accepted)),
-    ("drafting steps", "steps with a draft", lambda m: _count(m.acceptance.drafting_steps)),
-    ("by position", "share of drafting steps that took so many", lambda m: _positions(m.acceptance)),
+_SHOWN: tuple[tuple[str, Callable[[SideMetrics], str]], ...] = (
+    ("prompt_tokens", lambda m: _count(m.prompt_tokens)),
+    ("output_tokens", lambda m: _count(m.output_tokens) + _source(m)),
+    ("ttft_s", lambda m: _seconds(m.ttft_s)),
+    ("tpot_s", lambda m: _seconds(m.tpot_s)),
+    ("e2el_s", lambda m: _seconds(m.e2el_s)),
+    ("decode_tokens_per_s", lambda m: _rate(m.decode_tokens_per_s)),
+    ("tokens_per_s", lambda m: _rate(m.tokens_per_s)),
+    ("longest_stall_s", lambda m: _seconds(m.longest_stall_s)),
+    ("steps", lambda m: _count(m.steps)),
+    ("tokens_per_step", lambda m: _rate(m.tokens_per_step)),
+    ("acceptance.rate", lambda m: _share(m.acceptance.rate)),
+    ("acceptance.mean_length", lambda m: _rate(m.acceptance.mean_length)),
+    ("acceptance.drafted", lambda m: _count(m.acceptance.drafted)),
+    ("acceptance.accepted", lambda m: _count(m.acceptance.accepted)),
+    ("drafting_steps", lambda m: _count(m.acceptance.drafting_steps)),
+    ("acceptance.per_position", lambda m: _positions(m.acceptance)),
 )
+
+ROWS: tuple[Row, ...] = tuple((GLOSSARY[key].short, GLOSSARY[key].words, shown) for key, shown in _SHOWN)
+"""Name, formula in words, and the number as text."""
 
 
 def _source(metrics: SideMetrics) -> str:

@@ -11,27 +11,36 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One number. ``formula`` is plain text; ``unit`` is "" for counts and ratios; ``source``: where it comes from."""
+    """One number. ``formula`` is plain text; ``unit`` is "" for counts and ratios; ``source``: where it comes from.
+
+    ``short`` and ``words``: name and formula where there is room for a few words only, as in a terminal.
+    Both are "" for a number that is not shown in so small a place.
+    """
 
     label: str
     formula: str
     plain: str
     unit: str = ""
     source: str = "the stream"
+    short: str = ""
+    words: str = ""
 
 
 GLOSSARY: dict[str, Term] = {
     "prompt_tokens": Term(
         "Prompt tokens", "usage.prompt_tokens, else the echoed ids",
         "How many tokens the engine read.", source="the server",
+        short="prompt tokens", words="as the engine counts them",
     ),
     "output_tokens": Term(
         "Output tokens", "N = sum b_i (ids), else usage.completion_tokens, else chunks with text (approximate)",
         "How many tokens were written; counted by token ids, never by chunks or by re-tokenising.",
+        short="output tokens", words="ids delivered",
     ),
     "ttft_s": Term(
         "Time to first token", "t_1, the first chunk that holds a token",
         "How long until the first word; the empty role chunk of a chat does not count.", "s",
+        short="TTFT", words="first token − request",
     ),
     "ttft_role_s": Term(
         "Time to first chunk", "time of the first chunk of any kind",
@@ -40,10 +49,12 @@ GLOSSARY: dict[str, Term] = {
     "tpot_s": Term(
         "Time per output token", "(E2EL - TTFT) / (N - 1)",
         "Seconds for each token after the first; undefined for one token.", "s",
+        short="TPOT", words="(E2EL − TTFT) / (output tokens − 1)",
     ),
     "e2el_s": Term(
         "End-to-end latency", "time of the last chunk that has choices",
         "How long the whole answer took.", "s",
+        short="E2EL", words="last token − request",
     ),
     "chunk_gap_s": Term(
         "Chunk gap (vLLM's ITL)", "(t_E - t_1) / (E - 1)",
@@ -51,13 +62,16 @@ GLOSSARY: dict[str, Term] = {
     ),
     "longest_stall_s": Term(
         "Longest stall", "max (t_i - t_(i-1))", "The longest pause after the first token.", "s",
+        short="longest stall", words="largest gap between chunks",
     ),
     "decode_tokens_per_s": Term(
         "Decode speed", "(N - b_1) / (t_E - t_1)",
         "Tokens a second once the answer has begun; the first chunk's tokens only start the clock.", "tokens/s",
+        short="decode tokens/s", words="tokens after the first chunk / (last − first token)",
     ),
     "tokens_per_s": Term(
         "End-to-end speed", "N / E2EL", "Tokens a second with the wait for the first one included.", "tokens/s",
+        short="tokens/s", words="output tokens / E2EL",
     ),
     "live_tokens_per_s": Term(
         "Speed now", "forgotten tokens / forgotten time, time constant 1 s; nothing before 1 s",
@@ -66,13 +80,16 @@ GLOSSARY: dict[str, Term] = {
     "steps": Term(
         "Engine steps", "E (prefill and decode steps), one chunk each",
         "Forward passes of the target model that delivered tokens.",
+        short="steps", words="engine steps, drafting or not",
     ),
     "tokens_per_step": Term(
         "Tokens per step", "(N - b_1) / (E - 1)",
         "Tokens a decode step delivers on average, drafting or not: this is what drives the speedup.",
+        short="tokens per step", words="tokens after the first chunk / (steps − 1)",
     ),
     "drafting_steps": Term(
         "Drafting steps", "S", "Decode steps that had a draft to check.", source="the engine, per request",
+        short="drafting steps", words="steps with a draft",
     ),
     "non_drafting_steps": Term(
         "Steps without a draft", "E - 1 - S", "Decode steps in which nothing was drafted.",
@@ -86,17 +103,30 @@ GLOSSARY: dict[str, Term] = {
         "Acceptance rate", "A / D",
         "Share of drafted tokens that the target accepted. Drafts behind a rejection count as not accepted.",
         source="the engine, per request; else its counters (whole engine)",
+        short="acceptance rate", words="accepted / drafted tokens",
+    ),
+    "acceptance.drafted": Term(
+        "Drafted tokens", "D", "How many tokens were proposed.",
+        source="the engine, per request; else its counters (whole engine)",
+        short="drafted", words="tokens proposed",
+    ),
+    "acceptance.accepted": Term(
+        "Accepted tokens", "A", "How many drafted tokens the target accepted.",
+        source="the engine, per request; else its counters (whole engine)",
+        short="accepted", words="drafted tokens that were taken",
     ),
     "acceptance.mean_length": Term(
         "Mean acceptance length", "1 + A / S",
         "Tokens per drafting step, the target's own (bonus) token included. Not the speedup: steps without a draft "
         "are left out.",
         source="the engine, per request; else its counters (whole engine)",
+        short="acceptance length", words="1 + accepted / drafting steps",
     ),
     "acceptance.per_position": Term(
         "Acceptance by position", "#{a_s >= j} / S",
         "Share of all drafting steps that accepted at least j tokens (vLLM's definition).",
         source="the engine, per request; else its counters (whole engine)",
+        short="by position", words="share of drafting steps that took so many",
     ),
     "acceptance.per_position_conditional": Term(
         "Acceptance by position, once reached", "#{a_s >= j} / #{a_s >= j-1 and d_s >= j}",

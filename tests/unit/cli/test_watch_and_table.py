@@ -95,6 +95,8 @@ async def test_every_number_has_its_formula() -> None:
     """Each row of the table names its formula, and what does not apply is a dash, never 0."""
     found = shown(numbers(assess(await done())))
     for name, formula, _ in ROWS:
+        assert name
+        assert formula
         if name in found:
             assert formula in found
 
