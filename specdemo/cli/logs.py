@@ -1,11 +1,18 @@
-"""Logging of every command: to stderr, at the level that was set, without secrets."""
+"""Logging of every command: to stderr, at the level that was set, as text or as JSON lines, without secrets.
+
+A line tells what happened to which run; never a prompt, an output or an address of a visitor.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Iterable
+
+from pythonjsonlogger.json import JsonFormatter
 
 from specdemo.settings import Settings
 
@@ -20,14 +27,17 @@ _TALKATIVE = ("httpx", "httpcore", "urllib3", "asyncio", "matplotlib", "multipar
 class MaskingFormatter(logging.Formatter):
     """Masks known secrets, and what looks like one, in the whole text of a record: message, arguments and traceback."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+    def __init__(self, secrets: Iterable[str] = (), *, inner: logging.Formatter | None = None) -> None:
+        super().__init__()
+        self._inner = inner or logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
+        kept = {secret for secret in secrets if len(secret) >= 4}
+        kept |= {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in kept for plain in (True, False)}
         # Longest first, so that a key that contains another one is masked as a whole.
-        self._secrets = sorted({secret for secret in secrets if len(secret) >= 4}, key=len, reverse=True)
+        self._secrets = sorted(kept, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's text without secrets."""
-        return self.mask(super().format(record))
+        return self.mask(self._inner.format(record))
 
     def mask(self, text: str) -> str:
         """``text`` without secrets."""
@@ -40,7 +50,15 @@ class MaskingFormatter(logging.Formatter):
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Every secret value among the settings."""
-    held = [settings.standard.api_key, settings.speculative.api_key, settings.server.auth]
+    server = settings.server
+    held = [
+        settings.standard.api_key,
+        settings.speculative.api_key,
+        server.auth,
+        server.token,
+        server.secret,
+        server.metrics_token,
+    ]
     values = [secret.get_secret_value() for secret in held if secret is not None]
     return (*values, *(value.partition(":")[2] for value in values if ":" in value))
 
@@ -48,7 +66,18 @@ def secrets_of(settings: Settings) -> tuple[str, ...]:
 def set_up(settings: Settings) -> None:
     """Send all logging to stderr; call once a process, again to change the level or the secrets."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(MaskingFormatter(secrets_of(settings)))
+    inner = _json() if settings.log_format == "json" else None
+    handler.setFormatter(MaskingFormatter(secrets_of(settings), inner=inner))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _json() -> logging.Formatter:
+    """One JSON object a line: time (UTC), level, logger, message, and what the place adds (event, run, seconds …)."""
+    fields = {"asctime": "time", "levelname": "level", "name": "logger"}
+    formatter = JsonFormatter(
+        "%(asctime)s %(levelname)s %(name)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ", rename_fields=fields
+    )
+    formatter.converter = time.gmtime
+    return formatter

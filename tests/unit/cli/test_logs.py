@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import sys
 from pathlib import Path
@@ -71,3 +72,34 @@ def test_all_secrets_of_the_settings(tmp_path: Path) -> None:
     }
 
     assert secrets_of(load(environ=environ, folder=tmp_path).settings) == ("k1", "k2", "ann:pw12", "pw12")
+
+
+def test_json_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As JSON each record is one line: time, level, logger, message and extra facts, masked like text, tracebacks too."""
+    environ = {"SPECDEMO_LOG_FORMAT": "json", "SPECDEMO_SERVER__TOKEN": 'top"secret"token'}
+    root, heard = logging.getLogger(), io.StringIO()
+    before = (root.handlers[:], root.level)
+    monkeypatch.setattr(sys, "stderr", heard)
+    try:
+        set_up(load(environ=environ, folder=tmp_path).settings)
+        logging.getLogger("specdemo.test").info(
+            "run ended: %s", "stopped", extra={"event": "run_ended", "seconds": 1.5}
+        )
+        try:
+            raise ValueError("Bearer abcdefgh and\nnext line")
+        except ValueError:
+            logging.getLogger("specdemo.test").exception('with top"secret"token')
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+    first, second = (json.loads(line) for line in heard.getvalue().splitlines())
+    assert (first["event"], first["seconds"], first["level"], first["logger"]) == (
+        "run_ended",
+        1.5,
+        "INFO",
+        "specdemo.test",
+    )
+    assert first["message"] == "run ended: stopped"
+    assert first["time"].endswith("Z")
+    assert "secret" not in heard.getvalue()
+    assert "abcdefgh" not in second["exc_info"]
