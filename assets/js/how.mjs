@@ -108,6 +108,15 @@ export function lessons(points) {
   };
 }
 
+/** The draft length of most drafting runs, and the median cost of a draft among those; null where there is none. */
+export function usual(points) {
+  const drafted = points.filter((point) => isNumber(point.a) && isNumber(point.k));
+  const times = (k) => drafted.filter((point) => point.k === k).length;
+  const k = drafted.reduce((best, point) => (best === null || times(point.k) > times(best) ? point.k : best), null);
+  const costs = drafted.filter((point) => point.k === k && isNumber(point.c)).map((point) => point.c);
+  return { k, c: costs.length > 0 ? costs.sort((a, b) => a - b)[costs.length >> 1] : null };
+}
+
 /** Values for a sentence as text: names ending in _share are shares, in _x ratios, in _s seconds. */
 export function shown(values, lang) {
   return Object.fromEntries(

@@ -196,7 +196,7 @@ _MAKERS: Mapping[int, Callable[[list[_Run]], list[Figure]]] = {
     1: _one_pass,
     3: _presets,
     4: _lengths,
-    5: _kinds("code", "chat", "draft-code", "draft-chat"),
+    5: _kinds("code", "chat", method="draft_model"),
     6: _kinds("list", "chinese", "summary", "rag"),
     7: _benchmark,
     10: _same,

@@ -12,6 +12,7 @@ import {
   rejection,
   shown,
   textbook,
+  usual,
 } from "../../assets/js/how.mjs";
 import { chart, dots, lines, place } from "../../assets/js/how_chart.mjs";
 
@@ -100,6 +101,18 @@ test("what the page teaches comes from measured points, and is absent without th
     cost: "good",
   });
   assert.ok(Object.values(lessons([])).every((one) => one === null));
+});
+
+test("the calculator begins at what most runs did", () => {
+  const runs = [
+    point("a", { a: 0.9, k: 8, c: 0.02 }),
+    point("b", { a: 0.8, k: 8, c: -0.01 }),
+    point("c", { a: 0.8, k: 8 }),
+    point("d", { a: 0.7, k: 3, c: 0.3 }),
+    point("e", { k: 5 }),
+  ];
+  assert.deepEqual(usual(runs), { k: 8, c: 0.02 });
+  assert.deepEqual(usual([]), { k: null, c: null });
 });
 
 test("numbers are written by their names", () => {

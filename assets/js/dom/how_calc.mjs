@@ -1,6 +1,6 @@
 /** The calculator of the How-it-works tab: sliders, results, the chart, and the measured runs beside it. */
 import { figure, isNumber, percent, ratio } from "../format.mjs";
-import { bestK, breakEven, expectedTokens, textbook } from "../how.mjs";
+import { bestK, breakEven, expectedTokens, textbook, usual } from "../how.mjs";
 import { chart, speedup } from "../how_chart.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -81,13 +81,11 @@ export function mountCalculator({ part, find, words, lang, say, data }) {
     update();
   }
 
-  /** The sliders begin at the draft length and the draft cost of the recorded runs, if they agree on them. */
+  /** The sliders begin where most recorded runs are: their draft length, and the median of their draft costs. */
   function begin() {
-    const drafted = points.filter((point) => isNumber(point.a));
-    const ks = new Set(drafted.map((point) => point.k));
-    const costs = drafted.map((point) => point.c).filter(isNumber);
-    if (ks.size === 1) slider("k").value = String([...ks][0]);
-    if (costs.length > 0) slider("c").value = String(Math.max(0, costs.sort((a, b) => a - b)[costs.length >> 1]));
+    const { k, c } = usual(points);
+    if (k !== null) slider("k").value = String(k);
+    if (c !== null) slider("c").value = String(Math.max(0, c));
   }
 
   for (const point of points) find("points").append(entry(point));

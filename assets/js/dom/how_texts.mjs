@@ -11,6 +11,9 @@ export function mountTexts(page, calculator) {
   for (const node of part.querySelectorAll('[data-say="how_points_info"]'))
     node.textContent = say("how_points_info", { hardware });
   find("claims-source").textContent = say("how_claims_source", { hardware, dates: (data.dates ?? []).join(", ") });
+  // Without a recording there is no machine to name.
+  for (const node of [find("claims-source"), ...part.querySelectorAll('[data-say="how_points_info"]')])
+    node.hidden = !hardware;
   const told = lessons(data.points ?? []);
   fillList(find("pays-yes"), [
     [words.how_yes_one, ...cost(told.cost, say), words.how_yes_cited],
@@ -79,7 +82,8 @@ function claim({ row, figures }, { words, say, root, lang }) {
     here.append(text);
   }
   if (figures.length === 0) here.append(paragraph(words.how_not));
-  if (words[`how_why_${row}`]) here.append(quiet(words[`how_why_${row}`]));
+  const more = [words[`how_note_${row}`], figures.length === 0 && words[`how_why_${row}`]];
+  here.append(...more.filter(Boolean).map(quiet));
   line.append(head, claimed, here);
   return line;
 }
