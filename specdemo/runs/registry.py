@@ -175,7 +175,7 @@ class Registry:
 
     @asynccontextmanager
     async def engines_free(self) -> AsyncIterator[None]:
-        """Have the engines for oneself while they are changed; runs that begin meanwhile wait.
+        """Have the engines for oneself while they are changed; no run can be started meanwhile.
 
         Raises UsageError while a run has them or waits for them: nothing is stopped for this.
         """
@@ -183,7 +183,7 @@ class Registry:
             raise UsageError(self._held())
         if not self._gate.idle:
             raise UsageError(sentence("method_run"))
-        async with self._gate.turn(self._gate.ticket(alone=True)):
+        async with self.alone(lambda: sentence("method_under_way")):
             yield
 
     async def finished(self, live: LiveRun) -> None:

@@ -107,15 +107,18 @@ async def test_refusals_keep_their_sentence(error: Exception, status: int) -> No
     assert (reply.status_code, reply.json()) == (status, {"error": str(error)})
 
 
-async def test_runs_that_begin_meanwhile_wait() -> None:
-    """A run has the engines or the change has them, never both."""
+async def test_no_run_begins_during_a_change() -> None:
+    """A run has the engines or the change has them, never both; afterwards runs go on."""
     place = world(method=Method())
-    registry = place.services.registry
+    registry, plan = place.services.registry, RunPlan(prompt=chat("go"), warmup=False)
     async with registry.engines_free():
-        live = registry.start(RunPlan(prompt=chat("go"), warmup=False))
-        assert registry.position(live) == 1
-        with pytest.raises(UsageError):
+        with pytest.raises(EngineUnavailable, match="change of the method"):
+            registry.start(plan)
+        with pytest.raises(UsageError, match="change of the method"):
             await place.services.switch("ngram", 3)
+    live = registry.start(plan)
+    with pytest.raises(UsageError, match="A run is using"):
+        await place.services.switch("ngram", 3)
     await registry.finished(live)
     assert live.error is None
     await registry.aclose()
