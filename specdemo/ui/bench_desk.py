@@ -6,6 +6,7 @@ A handler holds nothing of one visitor but the file that they handed in; the job
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,9 @@ from specdemo.ui.uploads import Uploads
 View = tuple[Any, ...]
 """progress, verdict, three plots, tables, Start, Pause, Stop, Resume, menu, second menu, what was seen, timer"""
 LONGEST_NOTE = 400
+REDRAW_S = 4.0
+REST = 25.0
+"""Between two summaries of a running job lie at least REDRAW_S seconds, and this many times as long as one takes."""
 _SAME = [gr.skip()] * 3
 _HIDDEN = [plots.plot(None)] * 3
 _KEEP = (gr.skip(), gr.skip())
@@ -42,6 +46,15 @@ class Seen:
     chosen: str = ""
     versus: str = ""
     mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A running job's summary, good until then (s, monotonic)."""
+
+    job: str
+    summary: Summary
+    until: float
 
 
 class PaceBook:
@@ -73,7 +86,7 @@ class BenchDesk:
         self._results = results
         self._paces = paces
         self.uploads = Uploads()
-        self._summary: tuple[Any, Summary] | None = None
+        self._summary: _Held | None = None
 
     def methods(self) -> tuple[str, ...]:
         """Methods that a sweep can run here; empty unless the engines are our own."""
@@ -220,19 +233,22 @@ class BenchDesk:
             found = await asyncio.to_thread(sweep, list(job.records))
             return [plots.plot(spec) for spec in bench_view.swept_drawings(found, lang)], ("", ""), mark, False
         assert isinstance(job, BenchJob)  # noqa: S101 - the two kinds that ``last`` was asked for
-        mark = f"live:{job.name}:{len(job.samples)}"
+        summary = await self._summarised(job)
+        mark = f"live:{job.name}:{summary.done}"
         if mark == seen.mark:
             return _SAME, _KEEP, mark, False
-        summary = await self._summarised(job)
         drawn = [plots.plot(spec) for spec in bench_view.drawings(summary, lang)]
         return drawn, (bench_view.so_far(summary, lang), ""), mark, False
 
     async def _summarised(self, job: BenchJob) -> Summary:
-        """One summary for all who look, made beside the loop that stamps arrivals."""
-        key = (job.name, len(job.samples))
-        if self._summary is None or self._summary[0] != key:
-            self._summary = (key, await asyncio.to_thread(job.summary))
-        return self._summary[1]
+        """One summary for all who look, made beside the loop that stamps arrivals, and seldom: it costs time there."""
+        held = self._summary
+        if held is None or held.job != job.name or time.monotonic() >= held.until:
+            began = time.monotonic()
+            found = await asyncio.to_thread(job.summary)
+            ended = time.monotonic()
+            held = self._summary = _Held(job.name, found, ended + max(REDRAW_S, REST * (ended - began)))
+        return held.summary
 
     async def _chosen(self, seen: Seen, lang: Lang) -> tuple[Sequence[Any], tuple[Any, Any], str, bool]:
         found = await self._results.bench(seen.chosen)
