@@ -1,4 +1,4 @@
-# The whole demo on one NVIDIA GPU: vLLM's official image, with specdemo in an environment of its own beside it.
+# The whole demo on NVIDIA GPUs: vLLM's official image, with specdemo in an environment of its own beside it.
 #   docker build -t specdemo .
 #   docker run --gpus all --ipc=host -p 127.0.0.1:7860:7860 -v specdemo:/data specdemo
 # --ipc=host gives vLLM's processes the shared memory they need; the volume keeps models, compiled kernels and stored runs.
@@ -28,15 +28,16 @@ RUN python3 -m venv /opt/specdemo/.venv \
 RUN groupadd --gid 10001 specdemo \
  && useradd --uid 10001 --gid specdemo --create-home specdemo \
  && install -d -o specdemo -g specdemo /data
-USER specdemo
+USER 10001:10001
 WORKDIR /opt/specdemo
 
 # Everything that is kept lives in the volume. The page listens on all addresses of the container, and for that reason
-# hides the engine controls (SPECDEMO_SERVER__PUBLIC).
+# takes everybody for a stranger: controls hidden, limits on (docs/hosting.md).
 ENV SPECDEMO_ENGINE__PYTHON=/usr/bin/python3 \
     SPECDEMO_SERVER__HOST=0.0.0.0 \
     SPECDEMO_SERVER__PORT=7860 \
-    SPECDEMO_SERVER__PUBLIC=true \
+    SPECDEMO_PUBLIC=1 \
+    SPECDEMO_SERVER__DRAIN_S=20 \
     SPECDEMO_CACHE_DIR=/data/cache \
     SPECDEMO_DATA_DIR=/data/state \
     HF_HOME=/data/huggingface \
@@ -44,9 +45,10 @@ ENV SPECDEMO_ENGINE__PYTHON=/usr/bin/python3 \
     DO_NOT_TRACK=1
 VOLUME /data
 EXPOSE 7860
+STOPSIGNAL SIGTERM
 
-HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-  CMD ["/opt/specdemo/.venv/bin/python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:7860/', timeout=4)"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+  CMD ["/opt/specdemo/.venv/bin/python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"]
 
 # The image starts vLLM by itself otherwise.
 ENTRYPOINT ["/opt/specdemo/.venv/bin/specdemo"]

@@ -19,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = sys.executable
 BIOME = str(ROOT / "node_modules" / ".bin" / "biome")
+DCLINT = str(ROOT / "node_modules" / ".bin" / "dclint")
+HADOLINT = str(Path(PYTHON).parent / "hadolint")
 SCRIPTS = ("assets", "tests/js", "benchmarks")
 COVERED = ("specdemo/core", "specdemo/engines/wire")
 """Folders whose every line and branch must be exercised by unit tests: what decides numbers and verdicts."""
@@ -100,6 +102,8 @@ def check_steps() -> list[Step]:
             ],
         ),
         Step("biome: JavaScript, CSS", [BIOME, "ci", "--colors=off", "--error-on-warnings", *SCRIPTS]),
+        Step("hadolint: Dockerfiles", [HADOLINT, "--no-color", "Dockerfile", "Dockerfile.cpu"]),
+        Step("dclint: compose files", [DCLINT, "--max-warnings", "0", "compose.yaml", "compose.shared.yaml"]),
         Step(
             "coverage of core and wire: every line and branch",
             [
