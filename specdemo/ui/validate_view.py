@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from specdemo.bench.estimate import Estimate
 from specdemo.bench.report import html as report_html
+from specdemo.bench.report.words import speaker
 from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.sampling.scoring import ArmScore, Component
 from specdemo.bench.sampling.settings import ValidationPlan
@@ -84,7 +85,7 @@ def result(found: ValidationResult, name: str, lang: Lang) -> str:
     body = report_html.fragment(validation_document(found, lang))
     mood = {"consistent": "good", "differs": "bad"}.get(found.verdict.word, "warn")
     word = html.escape(say(lang, f"validate_word_{found.verdict.word}"))
-    missing = "".join(f"<li>{html.escape(text)}</li>" for text in found.verdict.missing)
+    missing = "".join(f"<li>{html.escape(speaker(lang).told(text))}</li>" for text in found.verdict.missing)
     how = say(
         lang, "validate_how", rounds=found.rounds, of=found.plan.draws, prompts=len(found.plan.prompts),
         tokens=found.plan.tokens, seed=found.plan.seed, time=spell(found.seconds, lang),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report.blocks import Block, Cell, Document, Section, Table, Text
 from specdemo.bench.report.numbers import factor
+from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.statistics import Interval
 from specdemo.bench.summary import Result, Summary
-
-Say = Callable[..., str]
 
 
 def comparison(first: BenchRecord, second: BenchRecord, *, language: str = "en") -> Document:

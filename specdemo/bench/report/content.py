@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from specdemo.bench.record import BenchRecord
@@ -20,13 +20,12 @@ from specdemo.bench.report.evidence import (
     sign_off,
 )
 from specdemo.bench.report.numbers import factor, plain, share, whole
+from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.statistics import Percentile
 from specdemo.bench.summary import Result, Summary
 from specdemo.bench.workloads import Workload
-
-Say = Callable[..., str]
 
 
 def document(
@@ -103,10 +102,12 @@ def _verdict(record: BenchRecord, summary: Summary, say: Say) -> Section:
     if summary.certified:
         blocks.append(Text(say("certified"), "good"))
     else:
-        blocks.append(Text(say("not_certified", why="; ".join(summary.why_not_certified)), "warn"))
+        blocks.append(Text(say("not_certified", why="; ".join(map(say.told, summary.why_not_certified))), "warn"))
     if not record.finished:
         reason = record.endings[-1].reason if record.endings else "…"
-        blocks.append(Text(say("unfinished", done=summary.done, planned=summary.planned, reason=reason), "warn"))
+        blocks.append(
+            Text(say("unfinished", done=summary.done, planned=summary.planned, reason=say.told(reason)), "warn")
+        )
     return Section(say("verdict"), tuple(blocks))
 
 
@@ -288,7 +289,7 @@ def _acceptance(summary: Summary, say: Say, titles: dict[str, str]) -> Section |
                 Cell(name),
                 plain(pool.tokens_per_step),
                 share(pool.coverage),
-                share(pool.rate) if pool.rate is not None else Cell(pool.reason or "–"),
+                share(pool.rate) if pool.rate is not None else Cell(say.told(pool.reason or "–")),
                 plain(pool.mean_length),
                 plain(pool.per_token),
                 factor(pool.predicted),

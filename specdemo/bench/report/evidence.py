@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report.blocks import Block, Cell, Code, Items, Section, SignOff, Table, Text
 from specdemo.bench.report.numbers import factor, plain, points, share, whole
+from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.summary import Summary
 from specdemo.core.engine import EngineFacts
 
-Say = Callable[..., str]
 MOST_SPLITS = 20
 
 
 def identity(summary: Summary, say: Say) -> Section:
     """Classes, controls, and each split with its tokens."""
     found = summary.identity
-    blocks: list[Block] = [Text(found.reason)]
+    blocks: list[Block] = [Text(say.told(found.reason))]
     if found.classes:
-        rows = tuple((Cell(kind.replace("_", " ")), whole(count)) for kind, count in found.classes)
+        rows = tuple((Cell(say.told(kind.replace("_", " "))), whole(count)) for kind, count in found.classes)
         blocks.append(Table((say("class"), say("count")), rows))
         nats = f"{found.tolerance_nats:g}" if found.tolerance_nats is not None else "–"
         blocks.append(Text(say("tolerance", nats=nats, a=found.a_repeats_differ, b=found.b_repeats_differ)))
@@ -28,7 +26,7 @@ def identity(summary: Summary, say: Say) -> Section:
         y, m = found.batch_control or (0, 0)
         blocks.append(Text(say("under_load", x=found.under_load[0], n=found.under_load[1], y=y, m=m)))
     splits = tuple(
-        f"{split.prompt_id} ({kind.replace('_', ' ')}): "
+        f"{split.prompt_id} ({say.told(kind.replace('_', ' '))}): "
         + say(
             "split",
             position=split.position + 1,
@@ -67,13 +65,13 @@ def sampling(result: ValidationResult | None, say: Say) -> Section:
                 )
             )
     keys = ("setting", "arm", "tokens", "t_eff", "top1", "leak", "pit", "violations", "coverage")
-    blocks: list[Block] = [Text(result.verdict.sentence, mood)]
+    blocks: list[Block] = [Text(say.told(result.verdict.sentence), mood)]
     if rows:
         blocks.append(Table(tuple(say(key) for key in keys), tuple(rows)))
     if result.lookup:
-        blocks.append(Text(result.lookup))
+        blocks.append(Text(say.told(result.lookup)))
     if result.verdict.power:
-        listed = ", ".join(f"{name} {value:.0%}" for name, value in result.verdict.power)
+        listed = ", ".join(f"{say.told(name)} {value:.0%}" for name, value in result.verdict.power)
         blocks.append(Text(say("power", list=listed)))
     return Section(say("sampling"), tuple(blocks))
 
@@ -164,9 +162,11 @@ def failures(summary: Summary, say: Say) -> Section:
     """What failed, by reason, and remarks on data quality."""
     texts = list(summary.suite.caveats) if summary.suite else []
     for result in summary.levels:
-        texts += [f"{say('level')} {result.level}: {caveat}" for caveat in result.caveats if caveat not in texts]
+        texts += [
+            f"{say('level')} {result.level}: {say.told(caveat)}" for caveat in result.caveats if caveat not in texts
+        ]
     texts += [f"{kind.replace('_', ' ')}: {count}" for kind, count in summary.notes]
-    block: Block = Items(tuple(texts)) if texts else Text(say("no_failures"))
+    block: Block = Items(tuple(map(say.told, texts))) if texts else Text(say("no_failures"))
     return Section(say("failures"), (block,))
 
 

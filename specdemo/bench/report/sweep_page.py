@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from specdemo.bench.report import charts
 from specdemo.bench.report.blocks import Block, Cell, Document, Figure, Section, Table, Text
 from specdemo.bench.report.numbers import factor, plain, share
+from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.sweep import Sweep, SweepPoint
 
-Say = Callable[..., str]
 COLOURS = ("#1f5fbf", "#0b6e4f", "#b3261e", "#8a5300", "#6a3fa0")
 
 

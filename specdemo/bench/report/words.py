@@ -1,15 +1,25 @@
-"""The report's texts, English and Chinese, from assets/report/; both have the same keys and placeholders (tested)."""
+"""The report's texts, English and Chinese, from assets/report/.
+
+``en.json`` and ``zh.json`` have the same keys and placeholders (tested). Results carry plain English sentences, which
+stay quotable in their JSON for ever; ``sentences.zh.json`` holds their patterns for a Chinese report.
+Words of an engine match no pattern and stay as they are.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from dataclasses import dataclass
 from functools import cache
 
 from specdemo.bench import assets
 
 LANGUAGES = ("en", "zh")
 FOLDER = assets.folder("report")
+NAMES = frozenset(("config", "names", "worst"))
+"""Places that hold names, which are no words."""
+LONGEST = 800
+"""Characters; nothing that results say is longer."""
 
 
 @cache
@@ -19,11 +29,42 @@ def words(language: str) -> dict[str, str]:
     return found
 
 
-def speaker(language: str) -> Callable[..., str]:
-    """A function of key and placeholders that speaks the language; an unknown language speaks English."""
-    known = words(language if language in LANGUAGES else "en")
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Says the report's texts, and the results' own sentences, in one language."""
 
-    def say(key: str, **values: object) -> str:
-        return known[key].format(**values)
+    language: str
 
-    return say
+    def __call__(self, key: str, **values: object) -> str:
+        """The text of a key with its placeholders filled in."""
+        return words(self.language)[key].format(**values)
+
+    def told(self, text: str) -> str:
+        """A sentence of the results in this language; what is none of ours stays as it is."""
+        if self.language == "en" or len(text) > LONGEST:
+            return text
+        for pattern, chinese in _patterns():
+            found = pattern.fullmatch(text)
+            if found is not None:
+                values = found.groupdict().items()
+                return chinese.format(**{k: value if k in NAMES else self.told(value) for k, value in values})
+        return text
+
+
+def speaker(language: str) -> Speaker:
+    """Who speaks the language; an unknown language speaks English."""
+    return Speaker(language if language in LANGUAGES else "en")
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The results' English sentences and their Chinese, those with the most words of their own first."""
+    found: dict[str, str] = json.loads((FOLDER / "sentences.zh.json").read_text(encoding="utf-8"))
+    ordered = sorted(found, key=lambda english: -len(re.sub(r"\{\w+\}", "", english)))
+    return tuple((_pattern(english), found[english]) for english in ordered)
+
+
+def _pattern(english: str) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", english)
+    text = "".join(re.escape(part) if place % 2 == 0 else f"(?P<{part}>.+?)" for place, part in enumerate(parts))
+    return re.compile(text, re.DOTALL)
