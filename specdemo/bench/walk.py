@@ -16,6 +16,9 @@ from specdemo.core.events import RequestSpeculation, Side, Tokens
 from specdemo.core.outcome import Outcome, collect
 from specdemo.core.run import RunRecord
 
+ALWAYS = frozenset({"draft_model", "eagle", "eagle3", "mtp"})
+"""Methods that draft in every decode step."""
+
 LOOKUP = (2, 4)
 """Shortest and longest n-gram of specdemo's preset. A record does not say them; the check above does."""
 
@@ -65,7 +68,11 @@ def walk(record: RunRecord) -> Walk | None:
     if not texts or spec is None or not spec.steps or facts is None:
         return None
     looked_up = facts.method == "ngram" and facts.k is not None
-    passes = _looked_up(side, spec, facts.k) if looked_up and facts.k is not None else _reported(record)
+    passes = (
+        _looked_up(side, spec, facts.k)
+        if facts.method == "ngram" and facts.k is not None
+        else _reported(record, facts.method, spec, len(texts))
+    )
     if passes is None:
         return None
     names = _names(record)
@@ -129,10 +136,21 @@ def _looked_up(side: Outcome, spec: RequestSpeculation, k: int) -> list[_Pass] |
     return passes if counts == told else None
 
 
-def _reported(record: RunRecord) -> list[_Pass] | None:
+def _reported(record: RunRecord, method: str | None, spec: RequestSpeculation, size: int) -> list[_Pass] | None:
     """All passes as the engine reported them; None where their place in the text is not certain."""
     origin = assess(record).speculative.provenance
     steps = [step for step in origin.steps[1:] if step.tokens]
-    if not origin.exact or any(step.drafted is None or step.accepted is None for step in steps):
-        return None
-    return [_Pass(step.first, step.drafted or 0, step.accepted or 0) for step in steps]
+    if origin.exact and not any(step.drafted is None or step.accepted is None for step in steps):
+        return [_Pass(step.first, step.drafted or 0, step.accepted or 0) for step in steps]
+    return _counted(spec, size) if method in ALWAYS else None
+
+
+def _counted(spec: RequestSpeculation, size: int) -> list[_Pass] | None:
+    """The passes of a method that drafts in each: its counts alone tell where each began, whatever came merged."""
+    passes, at = [], 1
+    for drafted, taken in zip(spec.drafted_per_step or (), spec.accepted_per_step or (), strict=False):
+        if at >= size:
+            return None
+        passes.append(_Pass(at, drafted, taken))
+        at += taken + 1
+    return passes if passes and at >= size else None

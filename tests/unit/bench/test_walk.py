@@ -106,6 +106,15 @@ def test_refused_tokens_of_a_draft_model_stay_unknown() -> None:
     assert found.steps[1].proposed[2] == Proposed(None, False)
 
 
+def test_merged_bursts_of_a_draft_model_are_taken_apart() -> None:
+    """A draft model drafts in every step, so its counts tell each step even where two came in one chunk."""
+    found = walk(record([(1,), (2, 3, 4, 1), (2,)], [(3, 0), (3, 2), (3, 0)], method="draft_model"))
+    assert found is not None
+    assert [(len(step.proposed), step.own) for step in found.steps] == [(3, "b"), (3, "a"), (3, "b")]
+    assert text_of(found) == "abcdab"
+    assert walk(record([(1,), (2, 3, 4, 1), (2,)], [(3, 1)], method="draft_model")) is None
+
+
 def test_a_burst_cut_by_the_limit_says_so() -> None:
     """What the end of the run cut off is neither accepted nor refused, and the step has no token of the target's."""
     found = walk(record([(1,), (2,), (3, 4)], [(3, 3)], reason="length"))
