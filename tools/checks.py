@@ -95,6 +95,8 @@ def check_steps() -> list[Step]:
                 "tools.checks",
                 "-m",
                 "tools.record_runs",
+                "-m",
+                "tools.image",
                 "-p",
                 "tools.bootstrap",
                 "-p",
