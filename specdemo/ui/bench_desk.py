@@ -101,7 +101,7 @@ class BenchDesk:
             plan, points = self._plan(form, visitor), form.points()
             found = await asyncio.to_thread(estimate, plan, self._paces.get())
         except SpecDemoError as error:
-            return bench_view.paragraph(str(error), "warn")
+            return bench_view.paragraph(bench_view.told(error, lang), "warn")
         line = bench_view.plan_line(found, lang)
         if points:
             line += bench_view.paragraph(say(lang, "bench_plan_points", n=len(points)))
@@ -112,7 +112,7 @@ class BenchDesk:
         try:
             await self.measure()
         except SpecDemoError as error:
-            return bench_view.paragraph(str(error), "error")
+            return bench_view.paragraph(bench_view.told(error, lang), "error")
         return await self.line(form, visitor, lang)
 
     async def measure(self) -> None:
@@ -199,9 +199,9 @@ class BenchDesk:
         )  # fmt: skip
 
     def _top(self, job: Job | None, busy: Job | None, lang: Lang, *, mine: bool, said: str) -> str:
-        parts = [bench_view.paragraph(said[:LONGEST_NOTE], "error")] if said else []
+        parts = [bench_view.paragraph(bench_view.told(said[:LONGEST_NOTE], lang), "error")] if said else []
         if busy is not None and busy is not job:
-            parts.append(bench_view.paragraph(busy.sentence(), "warn"))
+            parts.append(bench_view.paragraph(bench_view.told(busy.sentence(), lang), "warn"))
         elif job is not None:
             parts.append(bench_view.progress(job, lang, mine=mine))
         return "".join(parts)
@@ -223,7 +223,12 @@ class BenchDesk:
         try:
             return await self._chosen(seen, lang)
         except StoreError as error:
-            return _HIDDEN, (bench_view.paragraph(str(error), "error"), ""), f"lost:{seen.chosen}", False
+            return (
+                _HIDDEN,
+                (bench_view.paragraph(bench_view.told(error, lang), "error"), ""),
+                f"lost:{seen.chosen}",
+                False,
+            )
 
     async def _running(self, job: Job, seen: Seen, lang: Lang) -> tuple[Sequence[Any], tuple[Any, Any], str, bool]:
         if isinstance(job, SweepJob):

@@ -55,6 +55,11 @@ def plan_line(found: Estimate, lang: Lang) -> str:
     return paragraph(" ".join(parts))
 
 
+def told(error: Exception | str, lang: Lang) -> str:
+    """A sentence of ours in the visitor's language; an engine's words stay as they are."""
+    return speaker(lang).told(str(error))
+
+
 def paragraph(text: str, kind: str = "info") -> str:
     """One sentence as markup."""
     role = "alert" if kind == "error" else "status"
@@ -78,23 +83,23 @@ def progress(job: Job, lang: Lang, *, mine: bool) -> str:
 
 def _how_far(job: Job, lang: Lang) -> tuple[float | None, str]:
     if not job.live:
-        return 1.0, job.error or _ended(job, lang)
+        return 1.0, told(job.error, lang) if job.error else _ended(job, lang)
     if job.state == "waiting":
         return None, say(lang, "bench_waiting")
-    told = job.progress if isinstance(job, (BenchJob, SweepJob)) else None
-    if told is None:
+    known = job.progress if isinstance(job, (BenchJob, SweepJob)) else None
+    if known is None:
         point = job.point.name if isinstance(job, SweepJob) and job.point else ""
         return None, say(lang, "bench_loading_point", point=point) if point else say(lang, "bench_beginning")
-    share = told.done / told.planned if told.planned else None
-    state = "paused" if job.state == "paused" else "stopping" if job.state == "stopping" else told.state
+    share = known.done / known.planned if known.planned else None
+    state = "paused" if job.state == "paused" else "stopping" if job.state == "stopping" else known.state
     words = say(
         lang,
         "bench_progress",
         state=say(lang, f"bench_state_{state}"),
-        done=f"{told.done:,}",
-        planned=f"{told.planned:,}",
-        level=told.level,
-        elapsed=spell(told.elapsed_s, lang),
+        done=f"{known.done:,}",
+        planned=f"{known.planned:,}",
+        level=known.level,
+        elapsed=spell(known.elapsed_s, lang),
     )
     if isinstance(job, SweepJob):
         number = say(lang, "bench_point", n=job.at + 1, of=len(job.points), name=job.point.name if job.point else "")
@@ -102,19 +107,19 @@ def _how_far(job: Job, lang: Lang) -> tuple[float | None, str]:
         share = None if share is None else (job.at + share) / len(job.points)
     if job.left_s is not None:
         words += " " + say(lang, "bench_left", time=spell(job.left_s, lang))
-    if told.failed:
-        words += " " + say(lang, "bench_failed", n=told.failed)
+    if known.failed:
+        words += " " + say(lang, "bench_failed", n=known.failed)
     return share, words
 
 
 def _ended(job: Job, lang: Lang) -> str:
     if isinstance(job, BenchJob) and job.ending is not None:
-        told = job.progress
-        done, planned = (told.done, told.planned) if told else (0, 0)
+        known = job.progress
+        done, planned = (known.done, known.planned) if known else (0, 0)
         key = f"bench_end_{job.ending.state}"
-        return say(lang, key, done=f"{done:,}", planned=f"{planned:,}", reason=job.ending.reason)
+        return say(lang, key, done=f"{done:,}", planned=f"{planned:,}", reason=told(job.ending.reason, lang))
     if isinstance(job, SweepJob) and job.failed:
-        reasons = "; ".join(f"{one.point.name}: {one.reason}" for one in job.failed)
+        reasons = "; ".join(f"{one.point.name}: {told(one.reason, lang)}" for one in job.failed)
         return say(lang, "bench_sweep_partly", n=len(job.records), reasons=reasons)
     if isinstance(job, SweepJob):
         return say(lang, "bench_sweep_done", n=len(job.records))

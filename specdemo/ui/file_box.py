@@ -52,7 +52,7 @@ def wire_file(source: gr.Radio, box: FileBox, held: Uploads) -> None:
         try:
             found = await held.read(visitor, str(path))
         except PromptError as error:
-            return uploads.refused(error), hidden
+            return uploads.refused(error, lang_of(request)), hidden
         return uploads.preview(found, lang_of(request)), gr.update(visible=bool(found.refused), value=False)
 
     async def chosen(value: Any, request: gr.Request) -> tuple[Any, str]:

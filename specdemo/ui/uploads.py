@@ -9,6 +9,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from specdemo.bench.datasets import Dataset, DatasetLimits, read_path
+from specdemo.bench.report.words import speaker
 from specdemo.errors import PromptError
 from specdemo.ui.i18n import Lang, say
 
@@ -63,14 +64,15 @@ def preview(dataset: Dataset, lang: Lang) -> str:
     head = say(
         lang, "bench_file_head", name=dataset.name, form=dataset.form, usable=len(dataset.prompts), rows=dataset.rows
     )
+    tell = speaker(lang).told
     parts = [_p(head, "sd-strong")]
     if dataset.shapes:
         shapes = ", ".join(f"{count} × {shape}" for shape, count in dataset.shapes)
         parts.append(_p(say(lang, "bench_file_shapes", shapes=shapes)))
-    parts += [_p(note) for note in dataset.notes]
+    parts += [_p(tell(note)) for note in dataset.notes]
     if dataset.refused:
         items = [
-            f"<li dir='auto'>{html.escape(say(lang, 'bench_file_line', line=one.line, reason=one.reason))}</li>"
+            f"<li dir='auto'>{html.escape(say(lang, 'bench_file_line', line=one.line, reason=tell(one.reason)))}</li>"
             for one in dataset.refused[:SHOWN_REFUSED]
         ]
         more = len(dataset.refused) - SHOWN_REFUSED
@@ -96,9 +98,10 @@ def limits(lang: Lang) -> str:
     return f'<p class="sd-hint">{html.escape(text)}</p>'
 
 
-def refused(error: PromptError) -> str:
+def refused(error: PromptError, lang: Lang) -> str:
     """A file that can't be used at all."""
-    return f'<p class="sd-status" data-kind="error" role="alert">{html.escape(str(error))}</p>'
+    text = html.escape(speaker(lang).told(str(error)))
+    return f'<p class="sd-status" data-kind="error" role="alert">{text}</p>'
 
 
 def _p(text: str, name: str = "") -> str:

@@ -36,7 +36,7 @@ class ValidateDesk:
         try:
             plan = self._plan(form, visitor)
         except SpecDemoError as error:
-            return bench_view.paragraph(str(error), "warn")
+            return bench_view.paragraph(bench_view.told(error, lang), "warn")
         return validate_view.plan(estimate_validation(plan, self._paces.get()), plan, lang)
 
     async def timed(self, form: ValidateForm, visitor: str, lang: Lang) -> str:
@@ -49,7 +49,7 @@ class ValidateDesk:
                 raise UsageError(busy.sentence() if busy else "No engines are connected.")
             self._paces.put(await measure_pace(self._services.registry, engines))
         except SpecDemoError as error:
-            return bench_view.paragraph(str(error), "error")
+            return bench_view.paragraph(bench_view.told(error, lang), "error")
         return self.line(form, visitor, lang)
 
     def start(self, form: ValidateForm, visitor: str) -> None:
@@ -90,9 +90,9 @@ class ValidateDesk:
         )  # fmt: skip
 
     def _top(self, job: ValidationJob | None, busy: Job | None, lang: Lang, *, mine: bool, said: str) -> str:
-        parts = [bench_view.paragraph(said[:LONGEST_NOTE], "error")] if said else []
+        parts = [bench_view.paragraph(bench_view.told(said[:LONGEST_NOTE], lang), "error")] if said else []
         if busy is not None and busy is not job:
-            parts.append(bench_view.paragraph(busy.sentence(), "warn"))
+            parts.append(bench_view.paragraph(bench_view.told(busy.sentence(), lang), "warn"))
         elif job is not None:
             parts.append(validate_view.progress(job, lang, mine=mine))
         return "".join(parts)
@@ -117,7 +117,11 @@ class ValidateDesk:
         try:
             result = await self._results.validation(seen.chosen)
         except StoreError as error:
-            return [plots.plot(None)] * 2, bench_view.paragraph(str(error), "error"), f"lost:{seen.chosen}"
+            return (
+                [plots.plot(None)] * 2,
+                bench_view.paragraph(bench_view.told(error, lang), "error"),
+                f"lost:{seen.chosen}",
+            )
         drawn = validate_view.drawings(result.standard, result.speculative, lang)
         body = await asyncio.to_thread(validate_view.result, result, seen.chosen, lang)
         return [plots.plot(spec) for spec in drawn], body, mark

@@ -20,7 +20,7 @@ from specdemo.bench.sampling.verdict import (
 )
 from specdemo.runs.validation_job import ValidationJob
 from specdemo.ui import plots
-from specdemo.ui.bench_view import files, paragraph, plan_line, spell
+from specdemo.ui.bench_view import files, paragraph, plan_line, spell, told
 from specdemo.ui.i18n import Lang, say
 from specdemo.ui.results import validation_document
 
@@ -54,18 +54,18 @@ def progress(job: ValidationJob, lang: Lang, *, mine: bool) -> str:
     """How far it is."""
     if not job.live:
         if job.error:
-            return paragraph(job.error, "error")
+            return paragraph(told(job.error, lang), "error")
         done = job.result.rounds if job.result else 0
         return paragraph(say(lang, "validate_done", rounds=done, of=job.plan.draws), "done")
-    told = job.progress
-    if job.state == "waiting" or told is None:
+    known = job.progress
+    if job.state == "waiting" or known is None:
         words, value = say(lang, "bench_waiting" if job.state == "waiting" else "validate_beginning"), ""
     else:
         words = say(
-            lang, "validate_progress", rounds=told.rounds, of=told.planned, sequences=f"{told.sequences:,}",
-            elapsed=spell(told.elapsed_s, lang),
+            lang, "validate_progress", rounds=known.rounds, of=known.planned, sequences=f"{known.sequences:,}",
+            elapsed=spell(known.elapsed_s, lang),
         )  # fmt: skip
-        value = f' value="{told.rounds / told.planned:.4f}"'
+        value = f' value="{known.rounds / known.planned:.4f}"'
         if job.left_s is not None:
             words += " " + say(lang, "bench_left", time=spell(job.left_s, lang))
         if job.state == "stopping":

@@ -16,7 +16,7 @@ from specdemo.bench import assets
 
 LANGUAGES = ("en", "zh")
 FOLDER = assets.folder("report")
-NAMES = frozenset(("config", "names", "worst"))
+NAMES = frozenset(("config", "file", "names", "worst"))
 """Places that hold names, which are no words."""
 LONGEST = 800
 """Characters; nothing that results say is longer."""
@@ -59,7 +59,9 @@ def speaker(language: str) -> Speaker:
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """The results' English sentences and their Chinese, those with the most words of their own first."""
-    found: dict[str, str] = json.loads((FOLDER / "sentences.zh.json").read_text(encoding="utf-8"))
+    found: dict[str, str] = {}
+    for name in ("sentences", "forms"):  # of results; of files and plans that can't be used
+        found |= json.loads((FOLDER / f"{name}.zh.json").read_text(encoding="utf-8"))
     ordered = sorted(found, key=lambda english: -len(re.sub(r"\{\w+\}", "", english)))
     return tuple((_pattern(english), found[english]) for english in ordered)
 

@@ -79,7 +79,8 @@ def test_an_engine_is_quoted() -> None:
 
 def test_patterns_have_the_same_places() -> None:
     """A value of the English sentence is told in the Chinese one too."""
-    found = json.loads((FOLDER / "sentences.zh.json").read_text(encoding="utf-8"))
-    for english, chinese in found.items():
+    found = [json.loads((FOLDER / f"{name}.zh.json").read_text(encoding="utf-8")) for name in ("sentences", "forms")]
+    assert not found[0].keys() & found[1].keys()
+    for english, chinese in (found[0] | found[1]).items():
         places = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in (english, chinese)]
         assert places[0] == places[1], english

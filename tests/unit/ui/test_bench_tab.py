@@ -99,8 +99,9 @@ def test_the_form_becomes_a_plan() -> None:
 )
 def test_what_a_form_may_not_say(change: dict[str, Any], sentence: str) -> None:
     """A raw request may send anything; each gets one sentence."""
-    with pytest.raises(SpecDemoError, match=sentence):
+    with pytest.raises(SpecDemoError, match=sentence) as found:
         replace(USUAL, **change).plan(None, most_tokens=2048)
+    assert bench_view.told(found.value, "zh") != str(found.value)
 
 
 async def test_refused_lines_need_a_go_ahead(tmp_path: Path) -> None:
@@ -145,8 +146,9 @@ async def test_every_form_of_file_can_be_handed_in(tmp_path: Path, name: str, bo
 async def test_files_that_are_none(tmp_path: Path, name: str, body: bytes, sentence: str) -> None:
     """One sentence, and the file is gone all the same (E09)."""
     (tmp_path / name).write_bytes(body)
-    with pytest.raises(PromptError, match=sentence):
+    with pytest.raises(PromptError, match=sentence) as found:
         await Uploads().read("ann", str(tmp_path / name))
+    assert bench_view.told(found.value, "zh") != str(found.value)
     assert not (tmp_path / name).exists()
 
 
