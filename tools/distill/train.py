@@ -14,6 +14,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -73,6 +74,16 @@ def read(model: Student, texts: np.ndarray, seen: torch.Tensor, args: argparse.N
         bar.set_postfix(
             loss=f"{loss.item():.3f}", right=f"{(choice == wanted[:, 0]).float().mean():.3f}", refresh=False
         )
+
+
+@torch.no_grad()
+def resume(model: Student, seen: torch.Tensor, kept: dict[str, Any]) -> torch.Tensor:
+    """The first stage's weights, also where the answers have grown since: tokens new to it begin at their start."""
+    start: torch.Tensor = kept["start"]
+    whole = start.clone()
+    whole[kept["seen"]] = kept["model"]["embedding"]
+    model.load_state_dict({**kept["model"], "embedding": whole[seen]})
+    return start
 
 
 @torch.no_grad()
@@ -140,9 +151,9 @@ def main() -> None:
     if len(texts) and not first_stage.exists():
         read(model, texts, seen, args)
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(model.state_dict(), first_stage)
+        torch.save({"model": model.state_dict(), "seen": seen, "start": start}, first_stage)
     if first_stage.exists():
-        model.load_state_dict(torch.load(first_stage, weights_only=True))
+        start = resume(model, seen, torch.load(first_stage, weights_only=True))
     print(json.dumps({"before": judge(model, valid, seen)}), flush=True)
     work = Batches(train, seen, args.batch_tokens, HARD)
     answers, steps = sum(len(e.top_ids) for e in train), args.epochs * len(work)
