@@ -24,7 +24,7 @@ from specdemo.runs.bench_job import BenchJob, SweepJob
 from specdemo.runs.jobs import Job
 from specdemo.runs.kept import Kept
 from specdemo.ui import plots
-from specdemo.ui.i18n import Lang, say
+from specdemo.ui.i18n import Lang, say, tell
 
 Drawings = tuple[plots.Spec | None, plots.Spec | None, plots.Spec | None]
 """By workload; speedup over load or draft length; throughput or tokens a step."""
@@ -57,7 +57,7 @@ def plan_line(found: Estimate, lang: Lang) -> str:
 
 def told(error: Exception | str, lang: Lang) -> str:
     """A sentence of ours in the visitor's language; an engine's words stay as they are."""
-    return speaker(lang).told(str(error))
+    return tell(lang, str(error))
 
 
 def paragraph(text: str, kind: str = "info") -> str:

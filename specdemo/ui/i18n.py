@@ -13,6 +13,7 @@ from typing import Literal
 
 import gradio as gr
 
+from specdemo.bench.report.words import speaker
 from specdemo.core.sentences import fill, told
 from specdemo.errors import SetupError
 from specdemo.ui import assets
@@ -42,7 +43,7 @@ def say(lang: Lang, key: str, **values: object) -> str:
 def tell(lang: Lang, text: str) -> str:
     """One of specdemo's English sentences in the visitor's language; any other text, an engine's own say, as it is."""
     known = told(text) if lang == "zh" else None
-    return (fill(known, _sentences(), "；") if known is not None else None) or text
+    return (fill(known, _sentences(), "；") if known is not None else None) or speaker(lang).told(text)
 
 
 @cache
