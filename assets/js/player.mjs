@@ -54,9 +54,12 @@ export function schedule(frames, mode) {
   const first = Number.isFinite(zero) ? zero : 0;
   const offset = (side) => (mode === "together" ? (starts[side] ?? first) : first);
   let duration = 0;
+  const latest = {}; // of each side: what was sent later is never due earlier, however times were rounded
   for (const item of all)
     if (item.kind === "event") {
-      item.at = Math.max(0, item.at - offset(item.event?.s));
+      const side = item.event?.s;
+      item.at = Math.max(latest[side] ?? 0, item.at - offset(side));
+      latest[side] = item.at;
       duration = Math.max(duration, item.at);
     }
   for (const item of all) {

@@ -217,11 +217,11 @@ class _SideState:
         }  # fmt: skip
 
     def changed_numbers(self, metrics: SideMetrics, *, exact: bool) -> Frame:
-        """Numbers that differ from those last sent. Live ones are rounded to microseconds, final ones are not."""
+        """Numbers that differ from those last sent. Live ones have four digits, final ones all."""
         now: Frame = plain(metrics)
         now["state"] = self._state
         if not exact:
-            now = {key: round(value, 6) if isinstance(value, float) else value for key, value in now.items()}
+            now = {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in now.items()}
         changed = {key: value for key, value in now.items() if self._numbers.get(key, _UNSENT.get(key)) != value}
         self._numbers.update(changed)
         return changed

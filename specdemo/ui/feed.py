@@ -19,7 +19,7 @@ from specdemo.core.sentences import sentence
 from specdemo.runs.log import RunLog
 from specdemo.runs.registry import LiveRun
 
-FRAME_EVERY = 0.04
+FRAME_EVERY = 0.03
 """Seconds between two frames of a live run, at least."""
 IDLE_EVERY = 0.25
 """Seconds after which a silent run is looked at again: a stalled engine's live speed must fall on the screen too."""

@@ -11,11 +11,13 @@ from typing import Any, Self
 
 from specdemo.core.events import Side
 from specdemo.engines.client import VllmEngine
+from specdemo.engines.limits import Limits
 from specdemo.runs.jobs import Jobs, Workshop
 from specdemo.runs.registry import Bounds, Registry
 from specdemo.store.database import Database, parse
 from specdemo.store.keeper import Keeper
 from specdemo.store.runs import RunStore
+from specdemo.ui.quota import Quota
 from specdemo.ui.recordings import Recording
 from specdemo.ui.server import build_app, listen, serve
 from specdemo.ui.services import Services
@@ -126,10 +128,12 @@ class Site:
                 Side.STANDARD: await stack.enter_async_context(serving(STANDARD)),
                 Side.SPECULATIVE: await stack.enter_async_context(serving(SPECULATIVE)),
             }
-            clients = {side: VllmEngine(side, server.base_url) for side, server in self.engines.items()}
+            limits = Limits(**self._options.get("limits", {}))
+            clients = {side: VllmEngine(side, one.base_url, limits=limits) for side, one in self.engines.items()}
             for client in clients.values():
                 stack.push_async_callback(client.aclose)
-            bounds = Bounds(max_tokens=4096, prompt_chars=32_000, races_at_once=self._options.get("races_at_once", 1))
+            most = self._options.get("max_tokens", 4096)
+            bounds = Bounds(max_tokens=most, prompt_chars=32_000, races_at_once=self._options.get("races_at_once", 1))
             registry = Registry(lambda: clients, bounds=bounds)
             stack.push_async_callback(registry.aclose)
             keeper = None
@@ -139,8 +143,8 @@ class Site:
             recordings: dict[str, Recording] = self._options.get("recordings", {})
             self.services = Services(
                 registry=registry, mode=self._options.get("mode", "managed"), control=self.control, recordings=recordings,
-                public=self._options.get("public", False), max_tokens=4096, keeper=keeper,
-                together=self._options.get("together", True),
+                public=self._options.get("public", False), max_tokens=most, keeper=keeper,
+                together=self._options.get("together", True), quota=self._options.get("quota", Quota()),
             )  # fmt: skip
             if "data" in self._options:
                 shop = Workshop(engines=lambda: clients, folder=self._options["data"], hardware="scripted engines")
@@ -152,7 +156,7 @@ class Site:
             bound = listen("127.0.0.1", 0)
             self.url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
             if root:
-                front = await stack.enter_async_context(proxied(self.url, root))
+                front = await stack.enter_async_context(proxied(self.url, root, tls=self._options.get("tls")))
                 self.url = f"{front}{root}/"
             serving_page = asyncio.create_task(serve(app, bound, stop=self._stop))
             await _answers(bound.getsockname()[1])

@@ -166,3 +166,13 @@ test("a run without any event plays in no time", () => {
   const p = player([{ seq: 0, t: 0.3, ev: [], done: true }]);
   assert.equal(follow(p, newView(), 0).done, true);
 });
+
+test("an end that was stamped a moment before its last, rounded token still comes after it", () => {
+  const start = { k: "start", s: "standard", at: 0 };
+  const events = [start, [0, 101, "all "], [0, 1, "of it"], { k: "end", s: "standard", at: 0.1016, state: "finished" }];
+  const frame = parseFrame(JSON.stringify({ seq: 0, t: 0.2, ev: events }));
+  const kinds = schedule([frame], "replay")
+    .items.filter((i) => i.kind === "event")
+    .map((i) => i.event.k);
+  assert.deepEqual(kinds, ["start", "tok", "tok", "end"]);
+});
