@@ -143,7 +143,7 @@ def engines(record: BenchRecord, say: Say) -> Section:
         rows.append((Cell("hardware"), Cell(record.header.hardware), Cell(record.header.hardware)))
     blocks: list[Block] = [Table(("", say("standard"), say("speculative")), tuple(rows))] if rows else []
     checks = record.sessions[-1].checks if record.sessions else ()
-    doubtful = tuple(f"{check.check}: {check.detail}" for check in checks if check.level != "ok")
+    doubtful = tuple(f"{check.check}: {say.told(check.detail)}" for check in checks if check.level != "ok")
     blocks.append(Items(doubtful) if doubtful else Text(say("all_equal")))
     return Section(say("engines"), tuple(blocks))
 

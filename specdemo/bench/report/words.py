@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from specdemo.bench import assets
+from specdemo.core.sentences import fill, told
 
 LANGUAGES = ("en", "zh")
 FOLDER = assets.folder("report")
@@ -48,12 +49,20 @@ class Speaker:
             if found is not None:
                 values = found.groupdict().items()
                 return chinese.format(**{k: value if k in NAMES else self.told(value) for k, value in values})
-        return text
+        known = told(text)
+        return (fill(known, _of_runs(), "；") if known is not None else None) or text
 
 
 def speaker(language: str) -> Speaker:
     """Who speaks the language; an unknown language speaks English."""
     return Speaker(language if language in LANGUAGES else "en")
+
+
+@cache
+def _of_runs() -> dict[str, str]:
+    """What is said of single runs, comparability among it."""
+    found: dict[str, str] = json.loads((assets.folder("i18n") / "sentences" / "zh.json").read_text(encoding="utf-8"))
+    return found
 
 
 @cache
