@@ -10,13 +10,15 @@ import gradio as gr
 from gradio.events import api as gradio_api
 
 from specdemo.ui import assets, panes, tab_how, tab_runs, tabs
-from specdemo.ui.asked import asked_run, event_data, lang_of, session_of, visitor_of
+from specdemo.ui.asked import asked_run, asked_tab, event_data, lang_of, session_of, visitor_of
 from specdemo.ui.chips import Chip, chips
 from specdemo.ui.form import Form
 from specdemo.ui.handlers import Desk, Update
 from specdemo.ui.i18n import say, translator
 from specdemo.ui.services import Services
 
+UPLOADS_KEPT = (600, 3600)
+"""Every so many seconds, files that visitors sent so many seconds ago are deleted."""
 RUNS = "runs"
 """Run, its measuring twin and both API endpoints share one limit; waiting for the engines is the registry's matter."""
 
@@ -52,7 +54,7 @@ def words() -> gr.I18n:
 
 def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
     """The page as Blocks. ``at_once`` visitors may run or wait for the engines; Gradio queues more."""
-    demo: gr.Blocks = gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False)
+    demo: gr.Blocks = gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False, delete_cache=UPLOADS_KEPT)
     with demo:
         view = _layout(demo, services, tr)
         _wire(demo, view, Desk(services), at_once)
@@ -63,12 +65,19 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
 
 def _layout(demo: gr.Blocks, services: Services, tr: gr.I18n) -> _View:
     header = panes.console("header")
-    with gr.Tabs(elem_id="sd-tabs"):
+    with gr.Tabs(elem_id="sd-tabs") as bar:
         with gr.Tab(tr("tab_race"), id="race", elem_id="sd-tab-race"):
             view = _race(services, tr, header)
         runs = tab_runs.build(tr)
         tabs.build(demo, services, tr)
         tab_how.build(tr)
+    names = {tab.id for tab in bar.children if isinstance(tab, gr.Tab)}
+
+    async def asked(request: gr.Request) -> Any:
+        name = asked_tab(request)
+        return gr.Tabs(selected=name) if name in names else gr.skip()
+
+    demo.load(asked, None, bar, api_visibility="private", queue=False, show_progress="hidden")
     return replace(view, runs=runs)
 
 

@@ -134,7 +134,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visitor]]:
             "request",
             lambda r: (
                 visitor.troubles.append(f"third party: {r.url}")
-                if not r.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+                if not r.url.startswith(("http://127.0.0.1:", "https://127.0.0.1:", "data:", "blob:"))
                 else None
             ),
         )

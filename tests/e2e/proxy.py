@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
-async def proxied(target: str, prefix: str) -> AsyncIterator[str]:
+async def proxied(target: str, prefix: str, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """``target`` under ``prefix`` on a port of its own; yields the address without the prefix.
 
-    One request a connection: the request line loses the prefix, everything else passes in both directions as it comes.
+    With ``tls`` the proxy speaks https and says so. One request a connection: the request line loses the prefix, everything else passes in both directions as it comes.
     """
     host, port = target.removeprefix("http://").strip("/").split(":")
     tasks: set[asyncio.Task[None]] = set()
@@ -19,22 +20,24 @@ async def proxied(target: str, prefix: str) -> AsyncIterator[str]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.current_task())  # type: ignore[arg-type]
         try:
-            await _one(reader, writer, host, int(port), prefix)
+            await _one(reader, writer, host, int(port), prefix, b"https" if tls else b"http")
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in tasks:
             task.cancel()
 
 
-async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int, prefix: str) -> None:
+async def _one(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int, prefix: str, scheme: bytes
+) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     method, path, version = head.split(b"\r\n", 1)[0].split(b" ")
     if not path.startswith(prefix.encode() + b"/"):
@@ -47,7 +50,7 @@ async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host:
     first = b" ".join((method, path[len(prefix) :], version))
     upstream, onward = await asyncio.open_connection(host, port)
     onward.write(
-        b"\r\n".join((first, *kept, host_line, shown, b"X-Forwarded-Proto: http", b"Connection: close", b"", b""))
+        b"\r\n".join((first, *kept, host_line, shown, b"X-Forwarded-Proto: " + scheme, b"Connection: close", b"", b""))
     )
     up = asyncio.create_task(_pump(reader, onward))
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -88,6 +91,25 @@ def test_under_a_sub_path(visit: Visit) -> None:
         assert visitor.page.locator(".sd-head").evaluate("e => getComputedStyle(e).display") == "flex"
         direct = httpx.get(site.url.replace("/demo/", "/demo/assets/js/pane.mjs"))
         assert direct.headers["content-type"].startswith("text/javascript")
+        visitor.page.close()
+
+
+def test_behind_tls_on_an_odd_port(visit: Visit, tmp_path: Path) -> None:
+    """Behind a proxy that speaks https on a port of its own, nothing is mixed or lost, and the cookie is for https (C14)."""
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=demo",
+            "-keyout", "key.pem", "-out", "cert.pem", "-addext", "subjectAltName=IP:127.0.0.1"]  # fmt: skip
+    subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with Site(root_path="/demo", tls=context) as site:
+        visitor = visit(site.url, ignore_https_errors=True).open()
+        run_id = visitor.run()
+        visitor.wait_finished()
+        address = visitor.page.locator("#sd-status a", has_text="JSON").evaluate("a => a.href")
+        assert address == f"{site.url}runs/{run_id}/record"
+        assert site.url.startswith("https://")
+        [cookie] = visitor.context.cookies()
+        assert (cookie["secure"], cookie["httpOnly"], cookie["path"]) == (True, True, "/demo/")
         visitor.page.close()
 
 

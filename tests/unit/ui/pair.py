@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specdemo.core.engine import EngineFacts, EngineState, EngineStatus
 from specdemo.core.events import (
@@ -105,6 +105,7 @@ class Control:
         self.eta_s = eta_s
         self.managed = managed
         self.commands: list[tuple[str, Side]] = []
+        self.says = ""
 
     def statuses(self) -> tuple[EngineStatus, EngineStatus]:
         first, second = (
@@ -116,6 +117,11 @@ class Control:
             )
             for side in Side
         )  # fmt: skip
+        if self.says:
+            words: dict[str, str] = dict.fromkeys(
+                ("stage", "model", "method", "version", "command", "last_line"), self.says
+            )
+            first, second = (replace(status, log_tail=(self.says,), **words) for status in (first, second))  # type: ignore[arg-type]
         return first, second
 
     async def start(self, side: Side) -> None:
