@@ -1,6 +1,6 @@
 """The document of ``specdemo race --json``: strict JSON, fixed names, null for what does not apply.
 
-Beside a sentence stands ``say``: its key and values, for programs that react to it or speak another language.
+``say`` holds each sentence's key and values, for programs that react to it or speak another language.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from specdemo.core.results import Acceptance, Note, SideMetrics, Verdict, VerdictToken
 from specdemo.core.run import SCHEMA, Assessment, RunRecord, SideResult
-from specdemo.core.sentences import spoken
+from specdemo.core.sentences import told
 
 Json = dict[str, Any]
 
@@ -34,9 +34,25 @@ def contract(record: RunRecord, assessment: Assessment) -> Json:
         },
         "verdict": _verdict(assessment.verdict),
         "comparability": [
-            spoken({"check": check.check, "level": check.level, "detail": check.detail}) for check in assessment.checks
+            {"check": check.check, "level": check.level, "detail": check.detail} for check in assessment.checks
         ],
         "notes": [_note(note) for note in assessment.notes],
+        "say": _say(assessment),
+    }
+
+
+def _say(found: Assessment) -> Json:
+    """Key and values of each sentence above, at the same place; None for what an engine said itself."""
+    verdict = found.verdict
+    return {
+        "sides": {
+            "standard": told(found.standard.error_message),
+            "speculative": told(found.speculative.error_message),
+        },
+        "speedup": told(found.speedup.basis),
+        "verdict": {"reason": told(verdict.reason), "remarks": [told(remark) for remark in verdict.remarks]},
+        "comparability": [told(check.detail) for check in found.checks],
+        "notes": [told(note.message) for note in found.notes],
     }
 
 
@@ -48,7 +64,7 @@ def _number(value: float | None) -> float | None:
 def _side(side: SideResult) -> Json:
     error = None
     if side.error_kind is not None:
-        error = spoken({"kind": side.error_kind, "message": side.error_message or ""})
+        error = {"kind": side.error_kind, "message": side.error_message or ""}
     return {
         "state": side.state,
         "text": side.text,
@@ -97,7 +113,7 @@ def _acceptance(taken: Acceptance) -> Json:
 
 
 def _verdict(verdict: Verdict) -> Json:
-    said = {
+    return {
         "class": verdict.cls,
         "position": verdict.position,
         "standard_token": _token(verdict.standard_token),
@@ -109,7 +125,6 @@ def _verdict(verdict: Verdict) -> Json:
         "level": verdict.level,
         "remarks": list(verdict.remarks),
     }
-    return spoken(said)
 
 
 def _token(token: VerdictToken | None) -> Json | None:
@@ -117,4 +132,4 @@ def _token(token: VerdictToken | None) -> Json | None:
 
 
 def _note(note: Note) -> Json:
-    return spoken({"kind": note.kind, "message": note.message, "side": None if note.side is None else str(note.side)})
+    return {"kind": note.kind, "message": note.message, "side": None if note.side is None else str(note.side)}

@@ -97,3 +97,16 @@ def test_infinite_numbers_become_null() -> None:
     object.__setattr__(found, "speedup", Speedup(decode=float("inf"), e2e=float("nan")))
     text = json.dumps(contract(run, found), allow_nan=False)
     assert json.loads(text)["speedup"]["decode"] is None
+
+
+def test_keys_of_the_sentences_stand_at_their_places() -> None:
+    """``say`` tells key and values of each sentence in the document, in the same order, and leaves the items as they were."""
+    found = document(trace_record("summ"))
+    said = found["say"]
+    assert said["verdict"]["reason"][0].startswith(("equal_", "limit_", "split", "empty_test_"))
+    assert said["verdict"]["reason"][1].get("count", said["verdict"]["reason"][1].get("position")) is not None
+    assert len(said["comparability"]) == len(found["comparability"])
+    assert len(said["notes"]) == len(found["notes"])
+    assert all(line.keys() == {"check", "level", "detail"} for line in found["comparability"])
+    assert said["sides"] == {"standard": None, "speculative": None}
+    assert said["speedup"][0].startswith("basis_")
