@@ -259,7 +259,8 @@ class BenchDesk:
         found = await self._results.bench(seen.chosen)
         unfinished = isinstance(found, Bench) and not found.record.finished
         done = found.summary.done if isinstance(found, Bench) else len(found.points)
-        mark = f"kept:{seen.chosen}:{seen.versus}:{done}:{lang}"
+        checked = found.validation.started_at if isinstance(found, Bench) and found.validation else 0
+        mark = f"kept:{seen.chosen}:{seen.versus}:{done}:{checked:.0f}:{lang}"
         if mark == seen.mark:
             return _SAME, _KEEP, mark, unfinished
         if isinstance(found, Sweep):
@@ -273,7 +274,9 @@ class BenchDesk:
                 bench_view.compared, found.record, other.record, (seen.chosen, seen.versus), lang
             )
         else:
-            body = await asyncio.to_thread(bench_view.result, found.record, found.summary, seen.chosen, lang)
+            body = await asyncio.to_thread(
+                bench_view.result, found.record, found.summary, seen.chosen, lang, found.validation
+            )
         return [plots.plot(spec) for spec in drawn], body, mark, unfinished
 
     def _menus(self, seen: Seen, lang: Lang, *, changed: bool) -> tuple[Any, Any]:

@@ -17,6 +17,7 @@ from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.content import document, lead
 from specdemo.bench.report.sweep_page import sweep_document
 from specdemo.bench.report.words import speaker
+from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.summary import Result, Summary
 from specdemo.bench.sweep import Sweep
 from specdemo.bench.workloads import shipped
@@ -141,9 +142,11 @@ def so_far(summary: Summary, lang: Lang) -> str:
     return f'<p class="sd-so-far" dir="auto"><b>{html.escape(say(lang, "bench_so_far"))}</b> {html.escape(text)}</p>'
 
 
-def result(record: BenchRecord, summary: Summary, name: str, lang: Lang) -> Page:
+def result(
+    record: BenchRecord, summary: Summary, name: str, lang: Lang, validation: ValidationResult | None = None
+) -> Page:
     """Verdict first, then the report's own tables, with the files to take home between them."""
-    made = document(record, summary, language=lang, workloads=shipped())
+    made = document(record, summary, language=lang, validation=validation, workloads=shipped())
     forms = ("html", "md", "json", "csv", "samples.csv")
     return _page(made, f"benchmarks/{quote(name)}/report", forms, lang)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specdemo.bench.jsonable import strict_json
@@ -22,6 +23,7 @@ from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.summary import Summary
 from specdemo.bench.sweep import Sweep, sweep
 from specdemo.bench.workloads import shipped
+from specdemo.core.engine import EngineFacts
 from specdemo.errors import StoreError
 from specdemo.runs.bench_store import load
 from specdemo.runs.kept import Kept, benchmark_path, benchmarks, validation_path, validations
@@ -29,6 +31,8 @@ from specdemo.runs.validation_store import load_validation
 from specdemo.ui.i18n import Lang
 
 IN_MEMORY = 4
+LOOKED_AT = 20
+"""Newest validations that are looked at for one of a benchmark's engines."""
 MEDIA = {
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
@@ -40,10 +44,11 @@ MEDIA = {
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One benchmark, read."""
+    """One benchmark, read, with the newest kept sampling validation of the same engines."""
 
     record: BenchRecord
     summary: Summary
+    validation: ValidationResult | None = None
 
 
 class Results:
@@ -71,6 +76,8 @@ class Results:
         found = await self._remembered(f"bench {name}", path)
         if isinstance(found, ValidationResult):
             raise StoreError(f"{name} is no benchmark.")
+        if isinstance(found, Bench):
+            return replace(found, validation=await asyncio.to_thread(self._checked, found.record))
         return found
 
     async def validation(self, name: str) -> ValidationResult:
@@ -102,6 +109,18 @@ class Results:
             return strict_json(found, indent=1) + "\n", MEDIA[form]
         return _document(validation_document(found, lang), form), MEDIA.get(form, "text/plain")
 
+    def _checked(self, record: BenchRecord) -> ValidationResult | None:
+        """The newest validation of engines that say the same of themselves as the benchmark's did."""
+        wanted = [_same(facts) for facts in record.facts]
+        if record.header.plan.null or None in record.facts:
+            return None
+        for kept in self.validations()[:LOOKED_AT]:
+            with contextlib.suppress(StoreError):  # a damaged file is told where it is opened
+                found = load_validation(kept.path)
+                if [_same(facts) for facts in found.facts] == wanted:
+                    return found
+        return None
+
     async def _remembered(self, what: str, path: Path) -> Bench | Sweep | ValidationResult:
         key = (what, await asyncio.to_thread(_newest, path))
         if key not in self._read:
@@ -116,6 +135,13 @@ def validation_document(found: ValidationResult, lang: Lang) -> Document:
     """A validation on its own, as the section that it is in a report."""
     section = sampling(found, speaker(lang))
     return Document(section.title, lang, (section,))
+
+
+def _same(facts: EngineFacts | None) -> object:
+    """What makes two engines the same for sampling."""
+    if facts is None:
+        return None
+    return facts.model, facts.version, facts.method, facts.k, facts.dtype, facts.device
 
 
 def _newest(path: Path) -> float:
@@ -146,7 +172,8 @@ def _bench_file(found: Bench | Sweep, name: str, form: str, lang: Lang) -> str:
         return csv_tables.results(found.summary)
     if form == "samples.csv":
         return csv_tables.samples(found.record)
-    return _document(document(found.record, found.summary, language=lang, workloads=shipped()), form)
+    made = document(found.record, found.summary, language=lang, validation=found.validation, workloads=shipped())
+    return _document(made, form)
 
 
 def _document(made: Document, form: str) -> str:

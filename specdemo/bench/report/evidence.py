@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report.blocks import Block, Cell, Code, Items, Section, SignOff, Table, Text
 from specdemo.bench.report.numbers import factor, plain, points, share, whole
@@ -68,6 +70,9 @@ def sampling(result: ValidationResult | None, say: Say) -> Section:
     blocks: list[Block] = [Text(say.told(result.verdict.sentence), mood)]
     if rows:
         blocks.append(Table(tuple(say(key) for key in keys), tuple(rows)))
+    if result.started_at:
+        when = datetime.fromtimestamp(result.started_at, UTC).strftime("%Y-%m-%d %H:%M")
+        blocks.append(Text(say("sampling_when", date=when, rounds=result.rounds, draws=result.plan.draws)))
     if result.lookup:
         blocks.append(Text(say.told(result.lookup)))
     if result.verdict.power:

@@ -8,7 +8,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gradio as gr
 import httpx
@@ -16,11 +16,14 @@ import pytest
 
 from specdemo.bench.estimate import estimate_validation
 from specdemo.bench.plan import BenchPlan
-from specdemo.bench.sampling.verdict import POWER
+from specdemo.bench.sampling.result import ValidationResult
+from specdemo.bench.sampling.verdict import POWER, SamplingVerdict
 from specdemo.core.prompt import Sampling
 from specdemo.errors import PromptError, SpecDemoError, UsageError
 from specdemo.runs.bench_job import BenchJob, Point
+from specdemo.runs.bench_store import load
 from specdemo.runs.jobs import Jobs, Workshop
+from specdemo.runs.validation_store import save_validation
 from specdemo.ui import bench_view, plots, validate_view
 from specdemo.ui.bench_desk import BenchDesk, PaceBook, Seen
 from specdemo.ui.bench_form import BenchForm
@@ -312,3 +315,29 @@ def test_lookup_lengths_in_order() -> None:
 def test_times_in_words(seconds: float, shown: str) -> None:
     """Seconds, minutes, hours."""
     assert bench_view.spell(seconds, "en") == shown
+
+
+def test_a_benchmark_shows_the_validation_of_its_engines(tmp_path: Path) -> None:
+    """The newest validation of the same engines is part of the result and its report; of other engines, none is."""
+    name = measured(tmp_path)
+    results = Results(tmp_path)
+    record = load(results.path(name))
+
+    def keep(file: str, word: Literal["consistent", "differs"], *, k: int | None) -> None:
+        standard, speculative = record.facts
+        assert speculative is not None
+        verdict = SamplingVerdict(word, f"told by {file}")
+        facts = (standard, replace(speculative, k=k))
+        result = ValidationResult(verdict, SAMPLED.plan(None), "scores", 80, facts=facts, started_at=1.8e9)
+        save_validation(tmp_path / "validations" / f"{file}.json", result)
+
+    _, table = desk(tmp_path)
+    before = asyncio.run(table.view("ann", "en", Seen(name)))
+    assert "Not tested here" in before[5]
+    keep("other", "differs", k=7)
+    assert asyncio.run(table.view("ann", "en", Seen(name, "", before[-2])))[1] == gr.skip()
+    keep("same", "consistent", k=record.facts[1].k if record.facts[1] else None)
+    after = asyncio.run(table.view("ann", "en", Seen(name, "", before[-2])))
+    assert "told by same" in after[5]
+    text, _ = asyncio.run(results.report(name, "md", "en"))
+    assert "told by same" in text
