@@ -17,7 +17,7 @@ from specdemo.core.wording import ENGLISH, PART
 
 INNER = frozenset(
     {"side", "silent", "first", "second", "said", "why", "words", "cause", "tail", "received", "test", "found",
-     "ours", "theirs", "after", "source", "counts"}
+     "ours", "theirs", "after", "source", "counts", "stage"}
 )  # fmt: skip
 """Places whose value may be a sentence or a part of one itself; every other value is taken as it is."""
 

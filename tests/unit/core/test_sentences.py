@@ -19,7 +19,7 @@ SAMPLES = {
     "said": "the standard stream failed after 5 tokens and the speculative stream was interrupted after 7 tokens",
     "problems": "3 accepted of 2 drafted; a step accepted more than it drafted", "why": "No token has arrived.",
     "source": "default for float32", "received": "5 tokens", "tail": ': "boom, and bang".', "words": "number format",
-    "found": "stopped", "cause": "steps without a draft cost 1.00 standard steps, and steps with one 2.00.",
+    "found": "stopped", "stage": "loading the weights", "cause": "steps without a draft cost 1.00 standard steps, and steps with one 2.00.",
     "after": " after 3 tokens", "test": " (one fixed acceptance chance is rejected for this run)",
     "first": "standard", "second": "speculative",
 }  # fmt: skip
