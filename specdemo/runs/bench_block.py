@@ -82,7 +82,7 @@ class Sender:
             if not work.done():
                 work.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await work
+                await _as_itself(work)
         if lost:
             raise EngineLost(f"The {engine.side} engine is gone: {lost[0]}")
 
@@ -117,6 +117,14 @@ class Sender:
         for message in await asyncio.gather(*(drain(prompt) for prompt in prompts)):
             if message is not None and not await alive(engine):
                 raise EngineLost(f"The {engine.side} engine is gone: {message}")
+
+
+async def _as_itself(work: asyncio.Future[None]) -> None:
+    """Wait for a group of requests; what broke it (a full disk) is raised as itself."""
+    try:
+        await work
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 async def _loop(workers: int, items: Sequence[Item], send: Send, lost: Sequence[str]) -> None:

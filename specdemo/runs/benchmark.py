@@ -38,7 +38,10 @@ Pair = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is. ``left_s`` is None until the first quad gave a pace; ``state`` as shown to people."""
+    """How far it is; ``elapsed_s`` is without pauses.
+
+    ``left_s`` is None until the first quad gave a pace; ``state`` as shown to people.
+    """
 
     state: Literal["warming", "running", "paused", "waiting", "probing", "ended"]
     done: int
@@ -121,6 +124,7 @@ class Benchmark:
         self._zero = 0.0
         self._pace = _Pace()
         self._waits = 0
+        self._held = 0.0
         self._going = asyncio.Event()
         self._going.set()
         self._stopped = asyncio.Event()
@@ -209,7 +213,7 @@ class Benchmark:
             deadline = self._deadline(len(levels) - index)
             await self._warm_up(level)
             for place, quad in enumerate(quads):
-                if deadline is not None and self._now() > deadline and place > 0:
+                if deadline is not None and self._worked() > deadline and place > 0:
                     cut += requests(quads[place:])
                     break
                 await self._quad(quad)
@@ -222,8 +226,8 @@ class Benchmark:
     def _deadline(self, levels_left: int) -> float | None:
         if self._plan.budget_s is None:
             return None
-        now = self._now()
-        return now + max(0.0, self._plan.budget_s - now) / levels_left
+        worked = self._worked()
+        return worked + max(0.0, self._plan.budget_s - worked) / levels_left
 
     def _complete(self, quad: Quad) -> bool:
         return all(item.key in self._done for block in quad.blocks for item in block.items)
@@ -244,11 +248,11 @@ class Benchmark:
         self._level, self._workload = quad.level, quad.workload
         await self._quiet()
         attempt = self._attempts[quad.id]
-        began, before = self._now(), len(self._samples)
+        began, before = self._worked(), len(self._samples)
         await self._blocks(quad, attempt, rerun=False)
         if not self._stopped.is_set() and attempt == 0 and quad.level == 1 and self._disturbed(quad):
             await self._blocks(quad, 1, rerun=True)
-        self._pace.add(quad.level, self._now() - began, max(1, len(self._samples) - before))
+        self._pace.add(quad.level, self._worked() - began, max(1, len(self._samples) - before))
 
     async def _blocks(self, quad: Quad, attempt: int, *, rerun: bool) -> None:
         for block in quad.blocks:
@@ -259,7 +263,9 @@ class Benchmark:
             if not single and len(missing) < len(block.items):
                 missing = block.items  # a half-done block is done again: its load was not the whole load
                 attempt = max(attempt, self._attempts[quad.id] + 1)
+            held = self._now()
             await self._going.wait()
+            self._held += self._now() - held
             if self._stopped.is_set():
                 return
             engine = self._arms["A" if quad.kind == "control" else block.arm]
@@ -303,6 +309,10 @@ class Benchmark:
     def _now(self) -> float:
         return self._around.clock() - self._zero
 
+    def _worked(self) -> float:
+        """Seconds of this session without its pauses, which use up no budget and slow no pace."""
+        return self._now() - self._held
+
     def _report(self, state: Literal["warming", "running", "paused", "waiting", "probing", "ended"]) -> None:
         if self._around.on_progress is None:
             return
@@ -313,7 +323,7 @@ class Benchmark:
                 self._planned,
                 self._level,
                 self._workload,
-                self._now(),
+                self._worked(),
                 self._pace.left(self._todo),
                 self._failed,
             )
