@@ -22,7 +22,7 @@ def programs() -> Path | None:
 
 def _versions() -> list[str]:
     try:
-        return sorted(os.listdir("/usr/lib/postgresql"), key=lambda name: float(name), reverse=True)
+        return sorted((path.name for path in Path("/usr/lib/postgresql").iterdir()), key=float, reverse=True)
     except (OSError, ValueError):
         return []
 
@@ -42,7 +42,7 @@ def serving(bin_folder: Path) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="specdemo-pg-") as folder:
         if who is not None:
             shutil.chown(folder, who)
-            os.chmod(folder, 0o700)
+            Path(folder).chmod(0o700)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -70,7 +70,13 @@ def test_a_run_in_parts_is_the_same_document(store: RunStore) -> None:
 def test_listing_pages_searches_and_keeps_owners_apart(store: RunStore) -> None:
     """Newest first, page by page; every word must occur; nobody sees another's rows; the operator sees all."""
     for number in range(7):
-        put(store, f"run-{number}", at=float(number), search=f"prompt {number} straße 100%_x".casefold(), title=f"p{number}")
+        put(
+            store,
+            f"run-{number}",
+            at=float(number),
+            search=f"prompt {number} straße 100%_x".casefold(),
+            title=f"p{number}",
+        )
     put(store, "other", owner="you", at=50.0)
     first = store.page("me", limit=3)
     assert [row.id for row in first.entries] == ["run-6", "run-5", "run-4"]
