@@ -18,7 +18,7 @@ from specdemo.bench.plan import BenchPlan
 from specdemo.bench.summary import Summary
 from specdemo.bench.sweep import Sweep, sweep
 from specdemo.errors import SpecDemoError, StoreError, UsageError
-from specdemo.runs.bench_job import BenchJob, SweepJob
+from specdemo.runs.bench_job import NO_TUNER, BenchJob, SweepJob
 from specdemo.runs.jobs import Job, Jobs
 from specdemo.runs.validation_job import measure_pace
 from specdemo.ui import bench_view, plots
@@ -88,10 +88,15 @@ class BenchDesk:
         self.uploads = Uploads()
         self._summary: _Held | None = None
 
+    @property
+    def sweeps(self) -> bool:
+        """Whether this page may restart the speculative engine for a sweep."""
+        return self._jobs.shop.tuner is not None and self._services.controllable
+
     def methods(self) -> tuple[str, ...]:
         """Methods that a sweep can run here; empty unless the engines are our own."""
         tuner = self._jobs.shop.tuner
-        return tuner.methods if tuner is not None and self._services.controllable else ()
+        return tuner.methods if tuner is not None and self.sweeps else ()
 
     # ------------------------------------------------------------------ before a start
 
@@ -140,6 +145,8 @@ class BenchDesk:
         shop, quiet = self._jobs.shop, bool(form.wait_quiet)
         job: Job
         if points:
+            if not self.sweeps:
+                raise UsageError(NO_TUNER)
             if plan.null:
                 raise UsageError("A null test never asks the speculative engine, so it can't be swept; choose one.")
             job = SweepJob(visitor, shop, plan, points, wait_quiet=quiet)

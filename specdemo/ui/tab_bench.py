@@ -46,7 +46,7 @@ def build(demo: gr.Blocks, services: Services, desk: BenchDesk, tr: gr.I18n) -> 
             with gr.Column(scale=1, min_width=320):
                 view = _asked(tab, tr)
             with gr.Column(scale=1, min_width=320):
-                design = _design(services, tr)
+                design = _design(services, tr, sweeps=desk.sweeps)
         view.fields = [*view.fields, *design]
         view.plan = gr.HTML("", elem_id="sd-bench-plan", apply_default_css=False)
         _outcome(view, tr)
@@ -72,7 +72,7 @@ def _asked(tab: gr.Tab, tr: gr.I18n) -> _Tab:
     return _Tab(tab, source, box, [source, workloads, languages, prompts, box.accept])
 
 
-def _design(services: Services, tr: gr.I18n) -> list[Any]:
+def _design(services: Services, tr: gr.I18n, *, sweeps: bool) -> list[Any]:
     """The fields after the prompts, in the order of ``bench_form.BenchForm``."""
     most = min(1024, services.max_tokens)
     levels = gr.CheckboxGroup(
@@ -103,7 +103,7 @@ def _design(services: Services, tr: gr.I18n) -> list[Any]:
             rate = gr.Number(None, label=tr("bench_rate"), info=tr("bench_rate_info"), minimum=0, min_width=150)
         own_length = gr.Checkbox(False, label=tr("bench_own_length"), info=tr("bench_own_length_info"))
         quiet = gr.Checkbox(True, label=tr("bench_quiet"))
-    with gr.Accordion(tr("bench_sweep"), open=False, visible=services.controllable, elem_id="sd-bench-sweep"):
+    with gr.Accordion(tr("bench_sweep"), open=False, visible=sweeps, elem_id="sd-bench-sweep"):
         lengths = gr.CheckboxGroup(
             [(str(k), k) for k in range(K_CHOICES[0], K_CHOICES[1] + 1)], value=[], label=tr("bench_lengths"),
             info=tr("bench_sweep_info"), elem_id="sd-bench-lengths",
