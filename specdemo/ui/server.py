@@ -114,6 +114,12 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """Streams that are cut at the end are no error: that is how a page with viewers ends."""
+    cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut and not record.getMessage().startswith("Cancel ")
+
+
 async def serve(
     app: ASGIApp,
     bound: socket.socket,
@@ -129,6 +135,7 @@ async def serve(
     config = uvicorn.Config(
         app,
         log_level="warning",
+        log_config=None,  # its lines go where all others go, in their form and masked
         access_log=False,
         timeout_graceful_shutdown=1,
         proxy_headers=False,  # the guard decides whose word counts
@@ -137,6 +144,7 @@ async def serve(
         ws="none",
         lifespan="on",
     )
+    logging.getLogger("uvicorn.error").addFilter(_worth_telling)
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[bound]), name="page")
     waiting = asyncio.create_task(stop.wait() if stop else asyncio.Event().wait(), name="page stop")
