@@ -8,6 +8,7 @@ from dataclasses import replace
 from specdemo.core.events import Event, Finished, RequestSpeculation, Side, Started, Tokens
 from specdemo.core.frames import FrameEncoder, Recorded, replay
 from specdemo.core.run import RunRecord
+from specdemo.ui.feed import encode
 from tests.golden import frames_run as golden
 from tests.golden.unpack import events as unpacked
 
@@ -145,3 +146,21 @@ def test_text_without_ids_keeps_counting_by_the_servers_own_total() -> None:
 def test_request_speculation_type_is_exported() -> None:
     """The golden run carries the engine's own account of its drafts, so the JavaScript side sees exact numbers."""
     assert any(isinstance(e, Finished) and isinstance(e.speculation, RequestSpeculation) for e in golden.EVENTS)
+
+
+def test_frames_stay_small() -> None:
+    """At one token an event and 100 events a second a side, a token costs the viewer less than 37 bytes (0.6 MB at 8,000)."""
+    encoder = FrameEncoder(golden.HEADER)
+    count, size, now = 1000, 0, 0.03
+    for side in Side:
+        encoder.feed(Started(side, 0.0))
+    for i in range(1, count + 1):
+        while i / 100 > now:
+            size += len(encode(frame)) if (frame := encoder.frame(now)) is not None else 0
+            now += 0.033
+        for side in Side:
+            encoder.feed(Tokens(side, i / 100 + 0.0013, ids=(i,), text=f" w{i},", pieces=(f" w{i},",)))
+    for side in Side:
+        encoder.feed(Finished(side, count / 100 + 0.01, "length"))
+    size += len(encode(encoder.close(now)))
+    assert size / (2 * count) < 37
