@@ -94,6 +94,9 @@ def race(
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the run in this file; the page can play it.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Keep the run for the page's Runs tab, if runs are kept at all.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> int:
     """Send one prompt to both engines and compare what comes back.
@@ -111,7 +114,7 @@ def race(
     request = build_prompt(read_prompt(prompt, file), system=system, plain=plain, sampling=sampling, logprobs=logprobs)
     check_request(request)
     plan = RunPlan(request, mode=mode, order=_order(first, seed), warmup=warmup, control=control, recheck=recheck)
-    return run_until_stopped(_race(loaded, plan, save, as_json=as_json))
+    return run_until_stopped(_race(loaded, plan, save, keep=keep, as_json=as_json))
 
 
 def _order(first: str | None, seed: int | None) -> tuple[Side, Side]:
@@ -120,7 +123,7 @@ def _order(first: str | None, seed: int | None) -> tuple[Side, Side]:
     return SIDES if random.Random(seed).random() < 0.5 else (SIDES[1], SIDES[0])  # noqa: S311 - a lot, not a secret
 
 
-async def _race(loaded: Loaded, plan: RunPlan, save: Path | None, *, as_json: bool) -> int:
+async def _race(loaded: Loaded, plan: RunPlan, save: Path | None, *, keep: bool, as_json: bool) -> int:
     log = RunLog()
     stopped = False
     async with open_deployment(loaded.settings) as deployment:
@@ -136,6 +139,13 @@ async def _race(loaded: Loaded, plan: RunPlan, save: Path | None, *, as_json: bo
     if save is not None:
         stored.save(save, record)
         stderr().print(f"Kept in {save}.", markup=False)
+    if keep and loaded.settings.store.keep:
+        # The database's library takes a while to import, and most commands do without it.
+        from specdemo.compose.keeping import keep_run  # noqa: PLC0415
+
+        trouble = await asyncio.to_thread(keep_run, loaded.settings, record)
+        if trouble is not None:
+            stderr().print(trouble, markup=False)
     if as_json:
         print_json(contract(record, assessment))
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 from specdemo.compose.deployment import folders
+from specdemo.core.run import RunRecord
+from specdemo.errors import StoreError
 from specdemo.settings import Settings, hosted
 from specdemo.store.database import Database, parse
 from specdemo.store.keeper import Keeper
@@ -24,6 +26,19 @@ def open_keeper(settings: Settings) -> Keeper:
         days=wanted.days, count=wanted.runs, size=int(wanted.megabytes * 1e6), each_owner=settings.limits.stored_runs
     )
     return Keeper(RunStore(Database(url), retention), keep=wanted.keep)
+
+
+def keep_run(settings: Settings, record: RunRecord) -> str | None:
+    """Keep one finished run of the command line; the sentence why it was not, if so. It belongs to nobody's browser."""
+    keeper = open_keeper(settings)
+    try:
+        keeper.take_now(record, owner="")
+        keeper.store.make_room()
+    except StoreError as error:
+        return f"This run is not among the kept ones: {error}"
+    finally:
+        keeper.store.database.close()
+    return None
 
 
 def together(settings: Settings) -> bool:

@@ -21,6 +21,7 @@ from specdemo.ui.quota import Quota
 from specdemo.ui.recordings import Recording
 from specdemo.ui.server import build_app, listen, serve
 from specdemo.ui.services import Services
+from tests.e2e.cutting import Cutter, cutting
 from tests.e2e.proxy import proxied
 from tests.fakes.vllm import Server, serving
 from tests.unit.ui.pair import Control
@@ -46,6 +47,7 @@ class Site:
         self.control = Control()
         self.services: Services
         self.jobs: Jobs
+        self.cutter: Cutter
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -155,6 +157,9 @@ class Site:
             app = build_app(self.services, root_path=root, auth=self._options.get("auth"))
             bound = listen("127.0.0.1", 0)
             self.url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+            if "cutting" in self._options:
+                self.cutter = await stack.enter_async_context(cutting(self.url, self._options["cutting"]))
+                self.url = self.cutter.url
             if root:
                 front = await stack.enter_async_context(proxied(self.url, root, tls=self._options.get("tls")))
                 self.url = f"{front}{root}/"

@@ -247,7 +247,12 @@ export function createBoard(root) {
       : "";
     mark(role("badge"), "badge", kind);
     put(role("badge-kind"), head ? say(`badge_${kind}`) : say("idle"));
-    put(role("badge-from"), [from, together ? say("playing_together") : ""].filter(Boolean).join(" · "));
+    put(
+      role("badge-from"),
+      [from, r?.imported ? say("recorded_imported") : "", together ? say("playing_together") : ""]
+        .filter(Boolean)
+        .join(" · "),
+    );
     const asked = (head?.prompt?.user ?? "").slice(0, 400).replaceAll(/\s+/g, " ");
     put(role("title"), ownTitle(head?.title, lang));
     put(role("prompt"), asked);
