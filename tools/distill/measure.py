@@ -117,7 +117,7 @@ def _share(rows: list[Answer]) -> float | None:
     return round(sum(sum(row.accepted) for row in rows) / drafted, 4) if drafted else None
 
 
-async def run(wanted: list[tuple[str, Speculation]], args: argparse.Namespace) -> list[dict[str, Any]]:
+async def run(wanted: list[tuple[str, Speculation]], args: argparse.Namespace) -> None:
     """Every configuration in turn, on one pair of engines."""
     python = environment.find_engine_python()
     if python is None:
@@ -126,6 +126,7 @@ async def run(wanted: list[tuple[str, Speculation]], args: argparse.Namespace) -
     model = resolve_model("embedded", engine_python=python).reference
     pair = build("cpu", model=model, served_name="draft-test", speculation=wanted[0][1])
     found: list[dict[str, Any]] = []
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         supervisor = Supervisor(
             pair.standard, pair.speculative, state_dir=Path(folder), launcher=vllm_launcher(python, version=version),
@@ -143,7 +144,10 @@ async def run(wanted: list[tuple[str, Speculation]], args: argparse.Namespace) -
                 row = {"draft": name, "k": speculation.k, **judged(standard, fast, speculation.k)}
                 found.append(row)
                 print(line(row), flush=True)
-    return found
+                if args.json is not None:
+                    args.json.write_text(
+                        json.dumps({"load_before": load, "runs": found}, indent=1) + "\n", encoding="utf-8"
+                    )
 
 
 def line(row: dict[str, Any]) -> str:
@@ -183,10 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         wanted.append(("n-gram", ngram))
     if not wanted:
         parser.error("nothing to measure: give --draft or --ngram")
-    load = os.getloadavg()[0]
-    found = asyncio.run(run(wanted, args))
-    if args.json is not None:
-        args.json.write_text(json.dumps({"load_before": load, "runs": found}, indent=1) + "\n", encoding="utf-8")
+    asyncio.run(run(wanted, args))
 
 
 if __name__ == "__main__":
