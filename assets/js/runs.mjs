@@ -33,6 +33,7 @@ export function dateOf(seconds, lang) {
 
 /** The texts of one row. `slower` is null without a speedup; `marks` are [class, text] of what is unusual. */
 export function row(run, words) {
+  if (report(run)) return { title: run.title, date: dateOf(run.stored_at, words.lang), marks: [] };
   const state = run.running ? "running" : run.state;
   const marks = [];
   if (state !== "finished") marks.push([state, words[`run_${state}`] ?? state]);
@@ -64,9 +65,16 @@ export function place(offset, shown, total, words) {
 }
 
 /** The sentence for an empty list. */
-export function emptiness(query, words) {
+export function emptiness(query, words, kind = "run") {
   if (query) return fill(words.runs_none_found, { query });
-  return words.runs_none;
+  return kind === "run" ? words.runs_none : words.runs_none_results;
+}
+
+/** Where a result's report lies, and the tab that shows it; null for a run. */
+export function report(entry) {
+  const found = { benchmark: ["benchmarks", "bench"], validation: ["validations", "validate"] }[entry.kind];
+  if (!found) return null;
+  return { path: `${found[0]}/${encodeURIComponent(entry.id)}/report.html`, tab: found[1] };
 }
 
 /** Whose runs these are, and whether they last. */

@@ -19,6 +19,7 @@ from specdemo.core.codec import to_json
 from specdemo.core.contract import contract
 from specdemo.core.run import RunRecord
 from specdemo.errors import StoreError
+from specdemo.runs.kept import benchmarks, validations
 from specdemo.runs.registry import LiveRun
 from specdemo.runs.side_by_side import side_by_side
 from specdemo.store.database import StoreUnavailable
@@ -38,6 +39,7 @@ MOST_VIEWERS = 500
 OURS = "x-specdemo"
 """The header that the page's own script sends with every change."""
 GONE = "This run is no longer kept here, or it is private."
+_RESULTS = {"benchmark": benchmarks, "validation": validations}
 _SHOWN = (
     "id", "kind", "state", "stored_at", "started_at", "title", "model", "method", "k", "mode", "badge", "hardware",
     "speedup", "verdict", "shared", "imported", "size",
@@ -66,16 +68,22 @@ class _Runs:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._library: Library = services.library
+        shown = services.jobs is not None and not services.public
+        self._results = services.jobs.shop.folder if services.jobs is not None and shown else None
         self._viewers = 0
 
     async def listing(self, request: Request) -> Response:
-        """The visitor's runs, newest first: ``q`` words, ``kind``, ``offset``, ``limit``."""
+        """The visitor's runs, newest first: ``q`` words, ``offset``, ``limit``.
+
+        ``kind=benchmark`` and ``kind=validation`` list those results instead, where this page has them.
+        """
         asked = request.query_params
-        kind = asked.get("kind")
+        kind = asked.get("kind", "run")
+        if kind in _RESULTS and self._results is not None:
+            return JSONResponse(await self._other(kind, asked.get("q", "")), headers=NO_STORE)
         rows, total, trouble = await self._library.listing(
             visitor_of(request),
             search=asked.get("q", "")[:200],
-            kind=kind if kind in ("run", "benchmark", "validation") else None,  # type: ignore[arg-type]
             offset=_whole(asked.get("offset"), 0, 10_000_000),
             limit=_whole(asked.get("limit"), 20, 100) or 20,
         )
@@ -86,8 +94,21 @@ class _Runs:
             "keeps": keeper is not None and keeper.keep,
             "trouble": trouble or (keeper.trouble if keeper is not None else None),
             "together": self._library.together,
+            "results": self._results is not None,
         }
         return JSONResponse(answer, headers=NO_STORE)
+
+    async def _other(self, kind: str, search: str) -> dict[str, Any]:
+        """Kept benchmarks or validations: files of the data folder, by name and date."""
+        assert self._results is not None  # noqa: S101 - the caller looked
+        found = await asyncio.to_thread(_RESULTS[kind], self._results)
+        words = search.casefold().split()
+        cards = [
+            {"id": kept.name, "kind": kind, "title": kept.name, "stored_at": kept.at}
+            for kept in found
+            if all(word in kept.name.casefold() for word in words)
+        ]
+        return {"runs": cards, "total": len(cards), "keeps": True, "trouble": None, "together": True, "results": True}
 
     async def bring(self, request: Request) -> Response:
         """Import one document: the request's body, bounded while it is read."""

@@ -110,6 +110,18 @@ test("a comparison names every number in both languages, and divides only what c
   assert.equal(runs.numbers(zero, EN, raceWords("en"))[0][3], "–");
 });
 
+test("benchmarks and validations lead to their own tabs and reports", () => {
+  const found = ["benchmark", "validation", "run"].map((kind) => runs.report({ kind, id: "a/b" }));
+  assert.deepEqual(found, [
+    { path: "benchmarks/a%2Fb/report.html", tab: "bench" },
+    { path: "validations/a%2Fb/report.html", tab: "validate" },
+    null,
+  ]);
+  const row = runs.row({ kind: "benchmark", id: "x", title: "x", stored_at: 1767225600 }, EN);
+  assert.deepEqual([row.title, row.marks], ["x", []]);
+  assert.notEqual(runs.emptiness("", EN, "benchmark"), runs.emptiness("", EN));
+});
+
 test("a heading leaves out what is unknown", () => {
   const side = { title: "T", method: "none", k: null, mode: "race", model: null, hardware: null, date: null };
   assert.deepEqual(runs.heading(side, 2, EN), ["2. T", "no speculation · race"]);

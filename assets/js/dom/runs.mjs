@@ -3,7 +3,7 @@
  * (a visitor's prompt, an imported file's title) is put in as text, never as markup.
  */
 import { fill } from "../engines.mjs";
-import { PAGE_SIZE, emptiness, link, place, row, whose } from "../runs.mjs";
+import { PAGE_SIZE, emptiness, link, place, report, row, whose } from "../runs.mjs";
 import { drawComparison } from "./compare.mjs";
 import { change, copyText, setShared } from "./share.mjs";
 
@@ -16,12 +16,13 @@ export async function mount({ element, trigger, root }) {
   const words = await loadWords(root);
   label(part, words);
   const find = (role) => part.querySelector(`[data-role="${role}"]`);
-  const state = { offset: 0, query: "", runs: [], picked: new Map(), asked: 0 };
+  const state = { kind: "run", offset: 0, query: "", runs: [], picked: new Map(), asked: 0 };
 
   async function load() {
     const mine = ++state.asked;
     const asked = new URLSearchParams({ offset: state.offset, limit: PAGE_SIZE });
     if (state.query) asked.set("q", state.query);
+    if (state.kind !== "run") asked.set("kind", state.kind);
     let answer = null;
     try {
       const reply = await fetch(new URL(`runs?${asked}`, root), { cache: "no-store" });
@@ -40,8 +41,10 @@ export async function mount({ element, trigger, root }) {
     say("trouble", answer.trouble ? fill(words.runs_trouble, { reason: answer.trouble }) : "");
     find("rows").replaceChildren(...answer.runs.map((run) => drawRow(run, answer)));
     const none = answer.runs.length === 0 && !answer.trouble;
-    say("empty", none ? emptiness(state.query, words) : "");
-    part.querySelector("table").hidden = answer.runs.length === 0;
+    say("empty", none ? emptiness(state.query, words, state.kind) : "");
+    find("kinds").hidden = !answer.results;
+    part.querySelector(".sd-runs-table").hidden = answer.runs.length === 0;
+    part.querySelector(".sd-runs-table").dataset.kind = state.kind;
     find("whose").textContent = whose(answer, words);
     const at = place(state.offset, answer.runs.length, answer.total, words);
     find("place").textContent = at.text;
@@ -58,10 +61,12 @@ export async function mount({ element, trigger, root }) {
     label(item, words);
     item.dataset.run = run.id;
     const said = row(run, words);
+    const other = report(run);
     const field = (name) => item.querySelector(`[data-field="${name}"]`);
-    for (const name of ["title", "about", "how", "mode", "speedup", "verdict"]) field(name).textContent = said[name];
-    field("speedup").dataset.value = said.value;
-    field("speedup").dataset.slower = String(said.slower);
+    for (const name of ["title", "about", "how", "mode", "speedup", "verdict"])
+      field(name).textContent = said[name] ?? "";
+    field("speedup").dataset.value = said.value ?? "";
+    field("speedup").dataset.slower = String(said.slower ?? null);
     if (said.forShow && said.value) {
       field("speedup").title = words.run_for_show;
       field("speedup").dataset.forShow = "true";
@@ -76,7 +81,12 @@ export async function mount({ element, trigger, root }) {
     );
     const act = (name) => item.querySelector(`[data-do="${name}"]`);
     act("pick").checked = state.picked.has(run.id);
-    act("download").href = new URL(`runs/${encodeURIComponent(run.id)}/record`, root).href;
+    act("download").href = new URL(other?.path ?? `runs/${encodeURIComponent(run.id)}/record`, root).href;
+    if (other) {
+      act("download").textContent = "HTML";
+      for (const name of ["share", "copy", "delete", "pick"]) act(name).hidden = true;
+      return item;
+    }
     act("share").hidden = answer.together;
     act("delete").hidden = run.running;
     drawShared(act("share"), act("copy"), run, answer.together);
@@ -91,6 +101,8 @@ export async function mount({ element, trigger, root }) {
 
   const does = {
     open(run) {
+      const other = report(run);
+      if (other) return void document.getElementById(`sd-tab-${other.tab}-button`)?.click();
       trigger("open", { run: run.id });
       document.getElementById("sd-tab-race-button")?.click();
     },
@@ -142,6 +154,11 @@ export async function mount({ element, trigger, root }) {
     const what = control?.dataset.do;
     if (what === "newer" || what === "older") {
       state.offset = Math.max(0, state.offset + (what === "older" ? PAGE_SIZE : -PAGE_SIZE));
+      void load();
+    } else if (what === "kind") {
+      state.kind = control.dataset.kind;
+      state.offset = 0;
+      for (const button of find("kinds").children) button.setAttribute("aria-pressed", String(button === control));
       void load();
     } else if (what === "compare") void compare();
     else if (what === "close") find("compare").hidden = true;

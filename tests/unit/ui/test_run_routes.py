@@ -19,6 +19,7 @@ from specdemo.core.codec import to_json
 from specdemo.core.prompt import chat
 from specdemo.core.run import SCHEMA, RunPlan, RunRecord
 from specdemo.runs import stored
+from specdemo.runs.jobs import Jobs, Workshop
 from specdemo.store.database import Database, parse
 from specdemo.store.keeper import Keeper
 from specdemo.store.runs import RunStore
@@ -333,6 +334,23 @@ async def test_damaged_entries_are_said(place: World) -> None:
             assert reply.status_code == 404
             assert "damaged" in reply.json()["error"]
         assert (await mine.get("/runs")).json()["total"] == 1
+
+
+@pytest.mark.parametrize("public", [False, True])
+async def test_benchmarks_and_validations_are_listed(place: World, tmp_path: Path, public: bool) -> None:
+    """Results of the other tabs are found by kind and name; a page open to strangers has none."""
+    for folder, name in (("benchmarks", "first.jsonl"), ("benchmarks", "second.jsonl"), ("validations", "draws.json")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_text("{}")
+    shop = Workshop(engines=lambda: place.engines, folder=tmp_path, hardware="scripted engines")
+    services = replace(place.services, jobs=Jobs(place.services.registry, shop), public=public)
+    async with client(services, ME) as mine:
+        bench = (await mine.get("/runs", params={"kind": "benchmark", "q": "FIRST"})).json()
+        draws = (await mine.get("/runs", params={"kind": "validation"})).json()
+        runs = (await mine.get("/runs")).json()
+    assert [row["id"] for row in bench["runs"]] == ([] if public else ["first"])
+    assert [row["id"] for row in draws["runs"]] == ([] if public else ["draws"])
+    assert runs["results"] is not public
 
 
 async def test_stop_tells_nothing_of_anothers_run(place: World) -> None:
