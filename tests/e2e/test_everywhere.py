@@ -165,3 +165,16 @@ def test_recording_plays_while_engines_load(visit: Visit) -> None:
         expect(visitor.page.locator(".sd-pill")).to_have_attribute("data-state", "ready")
         expect(visitor.status).to_contain_text("Ready")
         visitor.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_tab_by_address(site: Site, visit: Visit, width: int) -> None:
+    """``?tab=how`` opens that tab, also where the bar has no room for its button; a tab that is none opens the race."""
+    visitor = visit(site.url, viewport={"width": width, "height": 844}).open("?tab=how")
+    expect(visitor.page.locator("#sd-tab-how")).to_be_visible()
+    expect(visitor.page.locator("#sd-tab-race")).to_be_hidden()
+    visitor.open("?tab=%3Cnone%3E")
+    expect(visitor.page.locator("#sd-tab-race")).to_be_visible()
+    if width == 1280:
+        visitor.page.locator("#sd-tab-runs-button").click()
+        visitor.page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'runs'")
