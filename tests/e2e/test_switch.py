@@ -111,6 +111,7 @@ def test_switching_is_shown_as_it_happens(managed_site: Callable[..., ManagedSit
             "n-gram, k = 7 did not start. The speculative engine did not start: prompt_lookup_min=6"
         )
         expect(cards["standard"]).to_have_attribute("data-state", "ready")
+        expect(box.locator('[data-role="progress"]')).to_be_empty()
         box.locator('[data-role="restore"]').click()
         expect(box.locator('[data-role="progress"]')).to_have_text("Ready with n-gram, k = 6.")
         expect(problem).to_be_empty()

@@ -113,10 +113,8 @@ export async function mountSwitch({ part, root, words: common }) {
       seconds === null ? words.switch_will : fill(words.switch_will_s, { seconds: Math.round(seconds) }),
     );
     say(find("clock"), now.clock);
-    say(
-      find("progress"),
-      now.state === "busy" ? now.text : was === "busy" && now.state === "idle" ? done(current) : null,
-    );
+    if (now.state !== "idle") say(find("progress"), now.state === "busy" ? now.text : "");
+    else if (was === "busy") say(find("progress"), done(current));
     box.dataset.state = now.state;
     find("spinner").hidden = now.state !== "busy";
     const failure = { name: label(current, words), error: now.text };
