@@ -30,12 +30,12 @@ async def serve_page(settings: Settings) -> int:
         )
         if deployment.managed is not None:
             await stack.enter_async_context(keep_announced(deployment.managed, folders(settings).data))
+        keeper = open_keeper(settings)
+        stack.push_async_callback(keeper.aclose)  # the last to close: it keeps what the end of the page cuts off
         registry = Registry(lambda: deployment.engines, around=deployment.around, bounds=_bounds(settings))
         stack.push_async_callback(registry.aclose)
         jobs = jobs_of(deployment, registry, settings)
         stack.push_async_callback(jobs.aclose)
-        keeper = open_keeper(settings)
-        stack.push_async_callback(keeper.aclose)
         services = Services(
             registry=registry,
             jobs=jobs,

@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from specdemo.store.database import Database, parse
+from specdemo.store.runs import RunStore
 from tests.fakes.command import started
 from tests.fakes.vllm import serving
 from tests.integration.test_cli_serve import address
@@ -29,7 +31,7 @@ async def test_running_runs_may_end_first(tmp_path: Path, signals: int) -> None:
                 )
                 event = called.json()["event_id"]
                 answer = asyncio.create_task(http.get(f"/gradio_api/call/race/{event}"))
-                await _busy(left)
+                await _begun(http)
                 child.send_signal(signal.SIGTERM)
                 while (await http.get("/readyz")).status_code != 503:
                     await asyncio.sleep(0.05)
@@ -45,12 +47,16 @@ async def test_running_runs_may_end_first(tmp_path: Path, signals: int) -> None:
             _, err = await child.communicate()
     assert child.returncode == 0, err.decode()
     assert b"Traceback" not in err, err.decode().replace("\\n", "\n")
+    assert (b'"outcome": "stopped"' in err) is (signals == 2)
+    kept = RunStore(Database(parse(f"sqlite:///{tmp_path}/data/runs.db"))).page(None)
+    assert [entry.state for entry in kept.entries] == ["finished" if signals == 1 else "cancelled"]
     if signals == 1:
         assert b'"event": "run_ended"' in err
         assert b'"outcome": "finished"' in err
 
 
-async def _busy(engine: object) -> None:
-    async with asyncio.timeout(30):
-        while engine.idle.is_set():  # type: ignore[attr-defined]
-            await asyncio.sleep(0.01)
+async def _begun(http: httpx.AsyncClient) -> None:
+    """Wait until the run is among the kept ones: it is past its warm-up then."""
+    async with asyncio.timeout(40):
+        while '"running":true' not in (await http.get("/runs")).text.replace(" ", ""):
+            await asyncio.sleep(0.05)
