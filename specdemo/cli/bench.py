@@ -107,7 +107,7 @@ def bench(
     ] = None,
     sweep_k: Annotated[
         str | None,
-        typer.Option("--sweep-k", help="Draft lengths, such as 1,2,4,8; engines restart.", rich_help_panel=_SWEEP),
+        typer.Option("--sweep-k", help="Draft lengths, such as 1-8 or 1,2,4; engines restart.", rich_help_panel=_SWEEP),
     ] = None,
     sweep_method: Annotated[
         list[str] | None,

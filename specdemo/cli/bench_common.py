@@ -30,6 +30,8 @@ from specdemo.settings import Loaded
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 _EVERY_S = 5.0
+_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
+MOST_NUMBERS = 1024
 
 
 def seconds(text: str | None) -> float | None:
@@ -43,11 +45,17 @@ def seconds(text: str | None) -> float | None:
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
-    """``1,2,4`` as numbers. Raises UsageError."""
-    try:
-        return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
-    except ValueError:
-        raise UsageError(f"Levels are whole numbers with commas between, such as 1,2,4,8, not {text!r}.") from None
+    """``1,2,4`` or ``1-4,8`` as numbers. Raises UsageError."""
+    found: list[int] = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        ends = _RANGE.fullmatch(part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (0, -1)
+        if last < first or last - first >= MOST_NUMBERS:
+            raise UsageError(
+                f"Whole numbers with commas between are needed, such as 1,2,4,8 or 1-8, not {text[:80]!r}."
+            )
+        found += range(first, last + 1)
+    return tuple(found)
 
 
 def gather_prompts(

@@ -26,8 +26,10 @@ def test_wrong_budgets_show_the_form(text: str) -> None:
 def test_levels() -> None:
     """Numbers with commas; anything else is refused."""
     assert whole_numbers("1, 2,4,") == (1, 2, 4)
-    with pytest.raises(UsageError, match="1,2,4,8"):
-        whole_numbers("1,two")
+    assert whole_numbers("1-4,8") == (1, 2, 3, 4, 8)
+    for wrong in ("1,two", "8-1", "1-999999", "-3", "1--2", "1.5"):
+        with pytest.raises(UsageError, match="1,2,4,8"):
+            whole_numbers(wrong)
 
 
 @pytest.mark.parametrize("value, text", [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (3900, "1 h 5 min")])
