@@ -87,8 +87,6 @@ _REFUSALS = {
     "crash; use temperature 0, or an engine started with specdemo's repair (vLLM {versions}).",
     "cpu_seed": "On the CPU, this vLLM can crash on a seed at a temperature above 0 when a prompt is read in parts; "
     "use no seed or temperature 0, or an engine started with specdemo's repair (vLLM {versions}).",
-    "cpu_seed": "On the CPU, this vLLM can crash on a seed at a temperature above 0 when a prompt is read in parts; use no "
-    "seed or temperature 0, or an engine started with specdemo's repair (vLLM {versions}).",
     "run_broke": "specdemo failed during this run; its log has the details.",
 }
 
