@@ -15,6 +15,7 @@ from specdemo.core.events import (
     Event,
     Failed,
     Finished,
+    Noted,
     RequestSpeculation,
     Side,
     SpecCounters,
@@ -43,29 +44,9 @@ class SideMeter:
     """
 
     __slots__ = (
-        "_after",
-        "_always",
-        "_b1",
-        "_before", "_busy",
-        "_bursts",
-        "_chunks",
-        "_end",
-        "_finished",
-        "_first",
-        "_head",
-        "_ids",
-        "_k",
-        "_largest",
-        "_last",
-        "_last_event",
-        "_longest",
-        "_plain",
-        "_rate",
-        "_role",
-        "_start",
-        "_text_chunks",
-        "_tiny",
-        "_tokens", "_total", "side",
+        "_after", "_always", "_b1", "_before", "_bursts", "_busy", "_chunks", "_end", "_finished", "_first", "_head",
+        "_ids", "_k", "_largest", "_last", "_last_event", "_longest", "_plain", "_rate", "_role", "_start",
+        "_text_chunks", "_tiny", "_tokens", "_total", "side",
     )  # fmt: skip
 
     def __init__(
@@ -118,7 +99,7 @@ class SideMeter:
             self._end = event.at
         elif isinstance(event, Failed):
             self._end = event.at
-        elif event.kind == "overloaded":
+        elif isinstance(event, Noted) and event.kind == "overloaded":
             self._busy = True
 
     def _chunk(self, chunk: Tokens) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from specdemo.core.events import NoteKind
+from specdemo.core.sentences import sentence
 
 SAME_RELEASE_S = 0.002
 CLUMP = 4.0
@@ -17,11 +21,15 @@ class ClumpWatch:
     Chunks that arrive within 2 ms are one release. It is clumping when a release holds four chunks or more on
     average while releases are at least 50 ms apart: an engine that makes steps that fast would not pause, and one
     that pauses would not make such steps.
+
+    Where the event loop itself was late, so ``busy``, the clumps may be our own and no proxy is blamed.
     """
 
-    __slots__ = ("_at", "_chunks", "_first", "_releases", "_said")
+    __slots__ = ("_at", "_busy", "_chunks", "_first", "_releases", "_said", "kind")
 
-    def __init__(self) -> None:
+    def __init__(self, busy: Callable[[], bool] = lambda: False) -> None:
+        self._busy = busy
+        self.kind: NoteKind = "clumped"  # of the message
         self._first = 0.0
         self._at: float | None = None
         self._chunks = 0
@@ -54,10 +62,9 @@ class ClumpWatch:
         if self._said or self._chunks < MIN_CHUNKS or pause < MIN_PAUSE_S:
             return None
         self._said = True
-        return (
-            f"Something between the engine and this app gathers its output: about {mean:.0f} chunks arrive at once, "
-            f"every {pause:.2f} s; times to first token and gaps are not the engine's."
-        )
+        busy = self._busy()
+        self.kind = "overloaded" if busy else "clumped"
+        return sentence("gathered_here" if busy else "gathered", chunks=f"{mean:.0f}", seconds=f"{pause:.2f}")
 
 
 LATE_S = 0.005

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,14 @@ class Reply:
 
 
 class Feed:
-    """A reply's body, piece by piece, decompressed; ``at`` is the clock when the piece arrived."""
+    """A reply's body, piece by piece, decompressed; ``at`` is the clock when the piece arrived.
+
+    ``direct`` is the body itself where the transport is ours; its pieces, too, go through ``plain``.
+    """
 
     def __init__(self, response: httpx.Response, clock: Clock, limit: int) -> None:
         body = response.extensions.get(BODY)
-        self._body = body if isinstance(body, Body) else None
+        self._body = self.direct = body if isinstance(body, Body) else None
         self._raw = None if self._body is not None else response.aiter_raw().__aiter__()
         named = response.headers.get("content-encoding", "")
         self._coding = None if named in ("", "identity") else coding(named, limit)
@@ -53,9 +56,14 @@ class Feed:
         self.at = 0.0
         self.ended = False
 
-    def next(self, deadline: float) -> Coroutine[Any, Any, bytes | None]:
+    async def next(self, deadline: float) -> bytes | None:
         """The next bytes as received, for ``plain``. Raises TimeoutError at ``deadline`` (loop time)."""
-        return self._next(deadline) if self._body is None else self._body.read(deadline)
+        if self._body is not None:
+            self._body.watch(lambda: deadline)
+            return await self._body.read()
+        assert self._raw is not None  # noqa: S101 - one of the two is set
+        async with asyncio.timeout_at(deadline):
+            return await anext(self._raw, None)
 
     def plain(self, data: bytes | None) -> list[bytes] | None:
         """What ``next`` gave, counted and decompressed; None at the end."""
@@ -67,11 +75,6 @@ class Feed:
         if self._left < 0:
             raise EngineProtocolError("The engine's reply is over the size limit.")
         return [data] if self._coding is None else self._coding.decode(data)
-
-    async def _next(self, deadline: float) -> bytes | None:
-        assert self._raw is not None  # noqa: S101 - one of the two is set
-        async with asyncio.timeout_at(deadline):
-            return await anext(self._raw, None)
 
 
 class Session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,23 +19,22 @@ from specdemo.core.events import (
     NoteKind,
     Side,
     Started,
-    Tokens,
 )
 from specdemo.engines.arrivals import ClumpWatch, LagMonitor
 from specdemo.engines.counters import LONG_WAIT_S, SHORT_WAIT_S, CounterPoll
-from specdemo.engines.http_errors import FOREIGN, body_message, count_words, in_band_error, translate
+from specdemo.engines.heard import Heard
+from specdemo.engines.http_errors import FOREIGN, count_words, in_band_error, translate
 from specdemo.engines.notes import IDS_LOST, NO_IDS, NO_REASON, NO_USAGE, NOT_STREAMED, RETRIED, failure
 from specdemo.engines.session import Feed, Reply, Session
-from specdemo.engines.transport import StaleConnection
+from specdemo.engines.transport import Body, StaleConnection
 from specdemo.engines.wire import fields
-from specdemo.engines.wire.completions import CompletionReader, ServerError, Split
-from specdemo.engines.wire.sse import SseDecoder, SseEvent
+from specdemo.engines.wire.completions import CompletionReader, Split
 from specdemo.errors import EngineError, EngineInterrupted, EngineProtocolError, EngineStalled
 
+FOREIGN_OR_LATE: tuple[type[Exception], ...] = (TimeoutError, *FOREIGN)
 AFTER_FINISH_S = 5.0
 """How long to wait for usage and [DONE] once the engine has said that it is finished."""
 _DRAIN_S = 0.1
-_KEEP_RAW = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -51,27 +50,28 @@ class Exchange:
     lag: LagMonitor
     split: Split | None = None
     reader: CompletionReader = field(init=False)
-    _decoder: SseDecoder = field(init=False)
+    _heard: Heard = field(init=False)
     _time: Callable[[], float] = field(init=False)
-    _clumps: ClumpWatch = field(default_factory=ClumpWatch)
     _response: httpx.Response | None = None
     _feed: Feed | None = None
+    _body: Body | None = None
     _request: dict[str, Any] | None = None
     _outcome: Finished | Failed | None = None
     _retried: bool = False
-    _raw: bytearray | None = field(default_factory=bytearray)
     _started: float = 0.0
     _bytes_at: float = 0.0
     _token_at: float | None = None
 
     def __post_init__(self) -> None:
         self.reader = CompletionReader(self.side, self.split)
-        self._decoder = SseDecoder(max_event_bytes=self.session.limits.event_bytes)
+        self._heard = Heard(self.reader, self.side, self.session.limits.event_bytes)
         self._time = asyncio.get_running_loop().time
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Started … Finished or Failed. Raises nothing but cancellation."""
         mark = self.lag.start()
+        self._heard.clumps = ClumpWatch(lambda: self.lag.message(mark) is not None)
+        out: list[Event] = []
         try:
             try:
                 self._request = await self.prepare()
@@ -87,8 +87,18 @@ class Exchange:
                 if before.counters.drafts is not None:
                     self.poll.start()
             while self._outcome is None:
-                for event in await self._advance():
+                # A chunk costs one wake-up and no coroutine of its own: most of a client's time goes into those.
+                if (body := self._body) is None or self._heard.complete:
+                    await self._advance(out)
+                elif not self._take(body, out):
+                    try:
+                        await body.arrival()
+                        continue
+                    except TimeoutError:
+                        self._silence(out)
+                for event in out:
                     yield event
+                out.clear()
             if isinstance(self._outcome, Finished):
                 known = self.reader.speculation is not None or before is None or before.counters.drafts is None
                 after = await self.poll.once(SHORT_WAIT_S if known else LONG_WAIT_S)
@@ -106,19 +116,43 @@ class Exchange:
     def _now(self) -> float:
         return self.session.clock() - self.zero
 
-    async def _advance(self) -> list[Event]:
-        """The next events; sets ``_outcome`` at the end. What was decoded before an error is kept."""
-        out: list[Event] = []
-        try:
-            if self._feed is not None:
-                await self._read(self._feed, out)
-            else:
+    async def _advance(self, out: list[Event]) -> None:
+        """All that has to wait. What was decoded before an error is kept."""
+        with self._told():
+            if self._feed is None:
                 await self._open(out)
+            elif self._heard.complete:
+                await self._close(self._feed, out)
+            else:
+                await self._read(self._feed, out)
+
+    def _take(self, body: Body, out: list[Event]) -> bool:
+        """One piece that has arrived; False if there is none yet."""
+        try:
+            if (data := body.take()) == b"":
+                return False
+            self._piece(data, out)
+        except EngineError as error:
+            self._outcome = failure(self.side, self._now(), self.session.masked_error(error))
+        except FOREIGN as error:
+            with self._told():
+                self._cut(error, out)
+        return True
+
+    def _silence(self, out: list[Event]) -> None:
+        """Nothing arrived until the deadline."""
+        with self._told():
+            self._cut(None, out)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors become the outcome."""
+        try:
+            yield
         except EngineError as error:
             self._outcome = failure(self.side, self._now(), self.session.masked_error(error))
         except FOREIGN as error:
             self._outcome = failure(self.side, self._now(), self._broken(error))
-        return out
 
     async def _open(self, out: list[Event]) -> None:
         """Send the request and look at the head of the reply."""
@@ -138,6 +172,9 @@ class Exchange:
             await self._whole(response, out)
         else:
             self._feed = Feed(response, self.session.clock, self.session.limits.stream_bytes)
+            self._body = self._feed.direct
+            if self._body is not None:
+                self._body.watch(self._deadline)
 
     async def _send(self) -> httpx.Response:
         wait = self.session.limits.first_token_s
@@ -177,54 +214,55 @@ class Exchange:
         self._end(out)
 
     async def _read(self, feed: Feed, out: list[Event]) -> None:
-        """One piece of the stream as it came from the network."""
-        reader = self.reader
+        """One piece of the stream over somebody else's transport."""
         try:
-            pieces = feed.plain(await feed.next(self._deadline()))
-        except TimeoutError:
-            if not reader.finished:
-                raise self._too_slow() from None
-            pieces = None
-        except FOREIGN:
-            if not reader.finished:
-                raise
-            pieces = None  # the answer is complete; only its epilogue was cut off
+            data = await feed.next(self._deadline())
+        except FOREIGN_OR_LATE as error:
+            self._cut(error, out)
+        else:
+            self._piece(data, out)
+
+    def _cut(self, error: Exception | None, out: list[Event]) -> None:
+        """Silence (None or TimeoutError) or a broken connection: only the epilogue of a finished answer may miss."""
+        if self.reader.finished:
+            self._heard.flush(self._now(), out)
+            self._end(out)
+        elif error is None or isinstance(error, TimeoutError):
+            raise self._too_slow()
+        else:
+            raise error
+
+    def _piece(self, data: bytes | None, out: list[Event]) -> None:
+        """One piece of the stream as it came from the network, None at its end."""
+        reader, feed = self.reader, self._feed
+        assert feed is not None  # noqa: S101 - set since the reply's head came
+        pieces = feed.plain(data)
         if pieces is None:
-            self._last(out)
+            self._heard.flush(self._now(), out)
             self._end(out)
             return
         at = feed.at - self.zero
         self._bytes_at = self._time()
         if self.poll.waiting:
             out += self.poll.take(at)
-        carrying = 0
-        for piece in pieces:
-            if self._raw is not None and len(self._raw) < _KEEP_RAW:
-                self._raw += piece
-            if (data := self._decoder.single(piece)) is not None:
-                self._raw = None
-                token = reader.feed(data, at)
-                if token is not None:
-                    out.append(token)
-                    carrying += bool(token.ids or token.text or token.reasoning)
-                continue
-            for event in self._decoder.decode(piece):
-                token = self._event(event, at)
-                if token is not None:
-                    out.append(token)
-                    carrying += bool(token.ids or token.text or token.reasoning)
-                elif reader.done or reader.error is not None:
-                    break
-        if carrying:
-            self._token_at = self._bytes_at
-            if (message := self._clumps.feed(at, carrying)) is not None:
-                out.append(Noted(self.side, at, "clumped", message))
+        if self._heard.feed(pieces, at, out):
+            first, self._token_at = self._token_at is None, self._bytes_at
+            if first:
+                self._deadline_moved()
         if reader.remarks:
             self._say_remarks(out)
-        if reader.done or reader.error is not None:
-            if not feed.ended:
-                await self._drain(feed)
-            self._end(out)
+        if reader.finished:
+            self._deadline_moved()
+
+    def _deadline_moved(self) -> None:
+        """It may be earlier than it was."""
+        if self._body is not None:
+            self._body.watch(self._deadline)
+
+    async def _close(self, feed: Feed, out: list[Event]) -> None:
+        if not feed.ended:
+            await self._drain(feed)
+        self._end(out)
 
     async def _drain(self, feed: Feed) -> None:
         """Take the end of the reply so that the connection can be kept; usually it is here already."""
@@ -237,32 +275,6 @@ class Exchange:
         out += [self._note(kind, message) for kind, message in self.reader.remarks]
         self.reader.remarks.clear()
 
-    def _event(self, event: SseEvent, at: float) -> Tokens | None:
-        self._raw = None
-        if event.event == "error" and self.reader.error is None:
-            return self._error_event(event, at)
-        if not event.data or event.data.isspace():
-            return None
-        return self.reader.feed(event.data, at)
-
-    def _error_event(self, event: SseEvent, at: float) -> Tokens | None:
-        """``event: error``: whatever its data look like, it is an error."""
-        try:
-            token = self.reader.feed(event.data, at)
-        except EngineProtocolError:
-            token = None
-        if self.reader.error is None:
-            self.reader.error = ServerError(body_message(event.data) or "an error without a message")
-        return token
-
-    def _last(self, out: list[Event]) -> None:
-        """What was pending when the bytes ended: a last event without its empty line counts, half of one does not."""
-        for event in self._decoder.flush():
-            with contextlib.suppress(EngineProtocolError):
-                token = self._event(event, self._now())
-                if token is not None:
-                    out.append(token)
-
     def _end(self, out: list[Event]) -> None:
         """The closing events. Raises EngineError when the answer is not complete."""
         reader = self.reader
@@ -270,7 +282,7 @@ class Exchange:
         if reader.error is not None:
             raise in_band_error(reader.error, reader.token_count, self.session.where)
         if reader.last_at is None and not reader.finished:
-            raise self._empty()
+            raise self._heard.empty(self._now(), self.session.where)
         if not reader.finished and not reader.done:
             raise EngineInterrupted(
                 f"Interrupted after {self._received()}: the stream ended before the engine had finished."
@@ -296,22 +308,6 @@ class Exchange:
             reader.timings,
             reader.prompt_token_ids,
         )
-
-    def _empty(self) -> EngineError:
-        """The stream brought no answer at all; perhaps it was no stream."""
-        raw = bytes(self._raw or b"").strip()
-        if raw.startswith((b"{", b"[")):
-            try:
-                token = self.reader.take(fields.parse(raw), self._now())
-            except EngineProtocolError:
-                token = None
-            if self.reader.error is not None:
-                return in_band_error(self.reader.error, 0, self.session.where)
-            if token is not None:
-                return EngineProtocolError("The engine sent an answer that is labelled as a stream but is none.")
-        said = body_message(raw) if raw else ""
-        tail = f': "{said}".' if said else "."
-        return EngineProtocolError(f"The engine at {self.session.where} ended the stream without an answer{tail}")
 
     def _deadline(self) -> float:
         """Until when to wait for the next bytes (loop time)."""

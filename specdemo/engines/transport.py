@@ -1,6 +1,6 @@
 """An httpx transport for direct connections that stamps bytes when they arrive.
 
-Two reasons for not using the default one. The clock is read in ``buffer_updated``, before any queue or task switch.
+Two reasons for not using the default one. The clock is read in ``link.py``, before any queue or task switch.
 And a chunk costs a third of the processor time (benchmarks/client_capacity.py), which is what keeps stamps exact
 with many streams at once. Everything else of httpx stays: requests, responses, errors, mock transports in tests.
 """
@@ -9,139 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import httpx
 
 from specdemo.engines.limits import Limits
+from specdemo.engines.link import Clock, Link
 from specdemo.engines.wire.http1 import Framing, Head, HeadReader, framing
 
-Clock = Callable[[], float]
 BODY = "specdemo.body"
 """Response extension that holds the :class:`Body`."""
-
-_HIGH_WATER = 1024 * 1024
-_READ_SIZE = 32 * 1024
 
 
 class StaleConnection(httpx.RemoteProtocolError):
     """A kept connection had been closed by the server before it could take the request: safe to try once more."""
-
-
-class Link(asyncio.BufferedProtocol):
-    """One connection: received pieces with their stamps, and one reader.
-
-    Buffered, since the plain protocol makes asyncio allocate (and the kernel map) 256 KiB for every read.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._loop = asyncio.get_running_loop()
-        self._buffer = memoryview(bytearray(_READ_SIZE))
-        self._pieces: deque[tuple[float, bytes]] = deque()
-        self._size = 0
-        self._waiter: asyncio.Future[None] | None = None
-        self._deadline: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._paused = False
-        self._error: Exception | None = None
-        self.transport: asyncio.Transport | None = None
-        self.ended = False
-        self.used = False  # has carried a request before
-        self.idle_since = 0.0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by the loop."""
-        self.transport = cast("asyncio.Transport", transport)
-
-    def get_buffer(self, _sizehint: int) -> memoryview:
-        """Called by the loop: where to put what it reads."""
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Called by the loop: the one place where arrival is stamped."""
-        self._pieces.append((self._clock(), bytes(self._buffer[:nbytes])))
-        self._size += nbytes
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-        if self._size > _HIGH_WATER and not self._paused and self.transport is not None:
-            self._paused = True
-            self.transport.pause_reading()
-
-    def eof_received(self) -> bool:
-        """Called by the loop when the server has closed its side."""
-        self.ended = True
-        self._wake()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the loop at the end."""
-        self.ended = True
-        self._error = exc
-        self._wake()
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-
-    def arrival(self, deadline: float | None) -> asyncio.Future[None]:
-        """Resolves when there is something to ``take``; fails with TimeoutError at ``deadline`` (loop time)."""
-        waiter = self._waiter = self._loop.create_future()
-        self._deadline = deadline
-        # One lazy timer instead of one a read: it looks at the current deadline when it fires.
-        timer = self._timer
-        if deadline is not None and (timer is None or timer.when() > deadline):
-            if timer is not None:
-                timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._check)
-        return waiter
-
-    def take(self) -> tuple[float, bytes] | None:
-        """The oldest piece with its stamp, None if there is none."""
-        if not self._pieces:
-            return None
-        piece = self._pieces.popleft()
-        self._size -= len(piece[1])
-        if self._paused and self._size < _HIGH_WATER and self.transport is not None:
-            self._paused = False
-            self.transport.resume_reading()
-        return piece
-
-    async def read(self, deadline: float | None) -> tuple[float, bytes] | None:
-        """The next piece, None at the end. Raises TimeoutError at ``deadline`` (loop time)."""
-        while (piece := self.take()) is None:
-            if self.ended:
-                if self._error is not None:
-                    raise httpx.ReadError(str(self._error))
-                return None
-            await self.arrival(deadline)
-        return piece
-
-    def _check(self) -> None:
-        self._timer = None
-        if self._waiter is None or self._waiter.done() or self._deadline is None:
-            return  # nobody waits: the next reader sets a new timer
-        if self._loop.time() >= self._deadline:
-            self._waiter.set_exception(TimeoutError())
-        else:
-            self._timer = self._loop.call_at(self._deadline, self._check)
-
-    @property
-    def quiet(self) -> bool:
-        """Open, with nothing received that nobody asked for."""
-        return not self.ended and not self._pieces and self.transport is not None and not self.transport.is_closing()
-
-    def drop(self) -> None:
-        """Close at once; the engine aborts its request."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self.transport is not None:
-            self.transport.abort()
 
 
 class Body(httpx.AsyncByteStream):
@@ -156,33 +39,49 @@ class Body(httpx.AsyncByteStream):
         self._give_back = give_back
         self.at = first[0]
 
-    async def read(self, deadline: float | None = None) -> bytes | None:
-        """The next body bytes, None at the end. Raises TimeoutError, or httpx.RemoteProtocolError if cut."""
+    def take(self) -> bytes | None:
+        """Body bytes that are there already, b"" if none are, None at the end. Raises httpx errors if it was cut."""
         while (link := self._link) is not None:
-            piece: tuple[float, bytes] | None
-            if self._first is not None:
-                piece, self._first = self._first, None
-            elif self._frame.done:
+            frame = self._frame
+            if (piece := self._first) is not None:
+                self._first = None
+            elif frame.done:
                 self._release()
                 return None
-            elif (piece := link.take()) is None and not link.ended:
-                await link.arrival(deadline)  # here and not in ``link.read``: one task switch a chunk is enough
-                piece = link.take()
-            if piece is None:
-                piece = await link.read(deadline)
-            if piece is None:
-                if not self._frame.ended():
+            elif (piece := link.take()) is None:
+                if not link.over:
+                    return b""
+                if not frame.ended():
                     raise httpx.RemoteProtocolError("the connection was closed in the middle of the reply")
-                await self.aclose()
+                self._release()
                 return None
-            data = self._frame.decode(piece[1])
-            if data:
+            if data := frame.decode(piece[1]):
                 self.at = piece[0]
                 return data
         return None
 
+    def watch(self, deadline: Callable[[], float]) -> None:
+        """See :meth:`Link.watch`."""
+        if self._link is not None:
+            self._link.watch(deadline)
+
+    def arrival(self) -> asyncio.Future[None]:
+        """After ``take`` gave b"": resolves when to try again; fails with TimeoutError at the deadline."""
+        link = self._link
+        if link is None:
+            raise httpx.StreamClosed
+        return link.arrival()
+
+    async def read(self) -> bytes | None:
+        """The next body bytes, None at the end. Raises TimeoutError at the deadline, or httpx errors if cut."""
+        while (data := self.take()) == b"":
+            await self.arrival()
+        return data
+
     def _release(self) -> None:
         link, self._link = self._link, None
+        if link is not None:
+            link.watch(None)
         if link is not None and self._give_back is not None and link.quiet:
             self._give_back(link)
         elif link is not None:
@@ -243,13 +142,14 @@ class DirectTransport(httpx.AsyncBaseTransport):
     async def _exchange(self, link: Link, message: bytes, request: httpx.Request) -> tuple[Head, tuple[float, bytes]]:
         wait = request.extensions.get("timeout", {}).get("read")
         deadline = None if wait is None else asyncio.get_running_loop().time() + wait
+        link.watch(None if deadline is None else lambda: deadline)
         if link.transport is None or link.ended:
             raise httpx.WriteError("the connection is closed", request=request)
         link.transport.write(message)
         reader = HeadReader()
         while True:
             try:
-                piece = await link.read(deadline)
+                piece = await link.read()
             except TimeoutError:
                 raise httpx.ReadTimeout("no answer in time", request=request) from None
             if piece is None:

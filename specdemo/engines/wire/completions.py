@@ -87,6 +87,13 @@ class CompletionReader:
         """One ``data`` of the stream, arrived ``at``. Raises EngineProtocolError if it is no JSON."""
         if not self.finished and (found := ordinary(data)) is not None:
             ids, text, reasoning, numbered = found
+            if len(ids) == 1 and self._split is None and not reasoning:  # what most chunks are; _tokens gives the same
+                self.last_at = at
+                self.token_count += 1
+                self.had_ids = True
+                if text:
+                    self.had_text = True
+                return Tokens(self._side, at, ids, text, "", (text,))
             return self._tokens(at, ids, text, reasoning, numbered, None, None)
         if data[:6] == DONE and data.strip() == DONE:
             self.done = True

@@ -64,7 +64,15 @@ class SseDecoder:
 
     def single(self, chunk: bytes) -> bytes | None:
         """The data of ``chunk`` when it is exactly one plain event, as nearly every read is; else None, untouched."""
-        if self._plain and _is_one_plain_event(chunk) and _SMALLEST < len(chunk) <= self._limit:
+        size = len(chunk)
+        if (
+            self._plain
+            and chunk.startswith(b"data: ")
+            and chunk.find(b"\n") == size - 2
+            and chunk[-1] == 0x0A
+            and b"\r" not in chunk
+            and _SMALLEST < size <= self._limit
+        ):
             return chunk[6:-2]
         return None
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from specdemo.core.events import CountersRead, Event, RequestSpeculation, SpecCounters, Started, Tokens
+from specdemo.core.events import CountersRead, Event, Noted, RequestSpeculation, SpecCounters, Started, Tokens
 from specdemo.core.metrics import SideMeter, side_metrics
 from specdemo.core.results import Note
 from tests.unit.core.streams import A, B, detailed, ids_stream, stream
@@ -96,6 +96,14 @@ def test_clumped_arrival_is_noted() -> None:
     assert "unreliable" in notes(stream(A, rows, usage=192))["clumped"]
     steady = [(0.05 * (i + 1), (i,), "x") for i in range(192)]
     assert "clumped" not in notes(stream(A, steady, usage=192))
+
+
+def test_our_own_overload_blames_nothing_on_the_way() -> None:
+    """Clumped arrivals of a side that noted its own overload are laid to this app."""
+    rows = [(2.0 * (1 + i // 64), (i,), "x") for i in range(192)]
+    found = notes((Noted(A, 2.0, "overloaded", "late"), *stream(A, rows, usage=192)))["clumped"]
+    assert "this app was too busy" in found
+    assert "on the way" not in found
 
 
 def test_clumps_do_not_flatter_the_decode_rate() -> None:

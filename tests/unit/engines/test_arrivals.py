@@ -19,6 +19,18 @@ def test_a_buffering_proxy_is_noticed_once() -> None:
     assert "2.00 s" in found[0]
 
 
+def test_our_own_lateness_blames_no_proxy() -> None:
+    """The same clumps while our loop is late are told as our own doing, under the kind that says so."""
+    late = LagMonitor()
+    mark = LagMark(0, 0)
+    watch = ClumpWatch(lambda: late.message(mark) is not None)
+    late.record(0.1, 5)
+    found = [message for turn in range(5) if (message := watch.feed(2.0 * turn, 64)) is not None]
+    assert len(found) == 1
+    assert found[0].startswith("This app was too busy to read the stream")
+    assert watch.kind == "overloaded"
+
+
 def test_one_release_may_come_in_several_reads() -> None:
     """Reads a millisecond apart are one release."""
     assert clumps(*[(turn + part / 1000, 8) for turn in range(3) for part in range(4)])

@@ -98,14 +98,17 @@ async def test_reads_time_out_at_their_deadline() -> None:
         )
         response = await http.send(request, stream=True)
         body, loop = response.extensions[BODY], asyncio.get_running_loop()
-        waiting = asyncio.create_task(body.read(loop.time() + 60))
+        body.watch(lambda: loop.time() + 60)
+        waiting = asyncio.create_task(body.read())
         await asyncio.sleep(0.01)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
+        until = loop.time() + 0.05
+        body.watch(lambda: until)
         with pytest.raises(TimeoutError):
-            await body.read(loop.time() + 0.05)
+            await body.read()
         with pytest.raises(TimeoutError):
-            await body.read(loop.time() + 0.05)
+            await body.read()
         await response.aclose()
 
 
