@@ -10,6 +10,7 @@ settings/                   from SPECDEMO_*, .env, TOML and flags to one frozen 
   describe.py               the settings as a list; README's table
 core/                       the data path: pure, standard library only
   wording_engines.py        what it says of engines
+  wording_store.py          those about kept runs
   wording.py                what specdemo says of a run, in English, by key
   sentences.py              a sentence → its key and values, for other languages
   prompt.py                 what is asked: one prompt, every sampling field spelled out
@@ -77,6 +78,7 @@ engines/                    everything that knows vLLM
   arrivals.py               is what we measure what the engine did?
   token_text.py             the text of each single token
   notes.py                  how a stream's troubles are told
+  heard.py                  what a stream's bytes say
   stream.py                 one streamed request as events
   counters.py               /metrics during a stream
   client.py                 one engine, ready to be asked

@@ -7,6 +7,7 @@ parts of sentences and are never said alone.
 from __future__ import annotations
 
 from specdemo.core.wording_engines import OF_ENGINES
+from specdemo.core.wording_store import OF_STORE
 
 PART = "part_"
 
@@ -220,4 +221,4 @@ _NUMBERS = {
     "noise or stalls.",
 }
 
-ENGLISH: dict[str, str] = {**_PARTS, **_NOTES, **_CHECKS, **_VERDICTS, **_NUMBERS, **OF_ENGINES}
+ENGLISH: dict[str, str] = {**_PARTS, **_NOTES, **_CHECKS, **_VERDICTS, **_NUMBERS, **OF_ENGINES, **OF_STORE}

@@ -58,7 +58,7 @@ def _side(record: RunRecord, document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": _short(record.header.title or _words(record)),
         "model": known.model if known else None,
-        "method": facts and (facts.method or ("none" if facts.speculating is False else None)),
+        "method": (facts.method or ("none" if facts.speculating is False else None)) if facts else None,
         "k": facts.k if facts else None,
         "mode": document["mode"],
         "badge": document["badge"],

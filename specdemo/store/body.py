@@ -14,6 +14,7 @@ from typing import Any
 from specdemo.core.codec import encode, event_to_json, to_json
 from specdemo.core.events import Event
 from specdemo.core.run import SCHEMA, Probe, RunHeader, RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.errors import StoreError
 from specdemo.runs.stored import MAX_BYTES, loads
 from specdemo.store.tables import HEAD, TAIL
@@ -51,16 +52,16 @@ def unpack(body: bytes, most: int = MAX_BYTES) -> bytes:
     try:
         text = stream.decompress(body, most)
     except zlib.error:
-        raise StoreError("This run's entry in the run store is damaged; delete it.") from None
+        raise StoreError(sentence("run_damaged")) from None
     if not stream.eof:
-        raise StoreError("This run's entry in the run store is damaged or too large; delete it.")
+        raise StoreError(sentence("run_damaged"))
     return text
 
 
 def assemble(parts: Mapping[int, bytes]) -> bytes:
     """The whole document from its parts. Raises StoreError."""
     if HEAD not in parts:
-        raise StoreError("This run's entry in the run store is damaged; delete it.")
+        raise StoreError(sentence("run_damaged"))
     left = MAX_BYTES
     texts: dict[int, bytes] = {}
     for number, body in parts.items():

@@ -27,6 +27,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import ConfigError, StoreError
 
 _log = logging.getLogger(__name__)
@@ -51,25 +52,15 @@ class StoreUnavailable(StoreError):
 
 
 _SQLITE = (
-    ("SQLITE_BUSY", "another program holds its lock; the next try may succeed"),
-    ("SQLITE_LOCKED", "another program holds its lock; the next try may succeed"),
-    ("SQLITE_FULL", "its disk is full; free some space or delete runs"),
-    ("SQLITE_READONLY", "it is read-only; make its file and folder writable"),
-    ("SQLITE_CANTOPEN", "its file cannot be opened; check that its folder exists and is writable"),
-    ("SQLITE_NOTADB", "its file is no database; move it away, and a new one is made"),
-    ("SQLITE_CORRUPT", "its file is damaged; move it away, and a new one is made"),
-    ("SQLITE_IOERR", "its disk reported an error"),
-)
+    ("SQLITE_BUSY", "locked"), ("SQLITE_LOCKED", "locked"), ("SQLITE_FULL", "full"), ("SQLITE_READONLY", "read_only"),
+    ("SQLITE_CANTOPEN", "unopened"), ("SQLITE_NOTADB", "foreign"), ("SQLITE_CORRUPT", "damaged"),
+    ("SQLITE_IOERR", "disk"),
+)  # fmt: skip
 _POSTGRESQL = (
-    ("53100", "its disk is full; free some space or delete runs"),
-    ("25006", "it is read-only"),
-    ("55P03", "another program holds its lock; the next try may succeed"),
-    ("40", "another program holds its lock; the next try may succeed"),
-    ("57014", "it took too long"),
-    ("28", "it refused the name or password of the configured address"),
-    ("3D000", "there is no database of the configured name"),
-    ("42501", "its user may not do that"),
-)
+    ("53100", "full"), ("25006", "read_only"), ("55P03", "locked"), ("40", "locked"), ("57014", "slow"),
+    ("28", "login"), ("3D000", "name"), ("42501", "rights"),
+)  # fmt: skip
+"""Beginnings of error codes, and what they mean: a part of ``core/wording_store.py``."""
 
 
 def parse(address: str) -> URL:
@@ -189,15 +180,13 @@ class Database:
             with FileLock(f"{self._file}.lock", timeout=LOCK_S):
                 yield
         except Timeout:
-            raise StoreUnavailable(_sentence("another program holds its lock; the next try may succeed")) from None
+            raise StoreUnavailable(_sentence("locked")) from None
 
 
 def _revision(connection: Connection, scripts: ScriptDirectory) -> str | None:
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and found not in {script.revision for script in scripts.walk_revisions()}:
-        raise StoreUnavailable(
-            _sentence("a newer specdemo made it; update this one, or set store.url to another database")
-        )
+        raise StoreUnavailable(_sentence("newer"))
     return found
 
 
@@ -233,25 +222,24 @@ def _told() -> Iterator[None]:
         yield
     except DBAPIError as error:
         _log.warning("The run store failed: %s", error.orig)
-        raise StoreUnavailable(_sentence(_cause(error.orig))) from None
+        raise StoreUnavailable(_words(error.orig)) from None
     except (PoolTimeout, SQLAlchemyError, sqlite3.Error) as error:
         _log.warning("The run store failed: %s", error)
-        raise StoreUnavailable(_sentence(_cause(error))) from None
+        raise StoreUnavailable(_words(error)) from None
     except OSError as error:
         _log.warning("The run store failed: %s", error)
-        raise StoreUnavailable(_sentence(f"the system said: {os.strerror(error.errno or 0).lower()}")) from None
+        raise StoreUnavailable(_sentence("system", quote=os.strerror(error.errno or 0).lower())) from None
 
 
-def _sentence(cause: str) -> str:
-    return f"The run store cannot be used: {cause}."
+def _sentence(cause: str, **values: str) -> str:
+    return sentence("store_unusable", cause=sentence(f"part_store_{cause}", **values))
 
 
-def _cause(error: object) -> str:
+def _words(error: object) -> str:
     name = getattr(error, "sqlite_errorname", None)
-    if isinstance(name, str):
-        return next((words for prefix, words in _SQLITE if name.startswith(prefix)), f"SQLite said {name}")
     state = getattr(error, "sqlstate", None)
-    if isinstance(state, str):
-        found = next((words for prefix, words in _POSTGRESQL if state.startswith(prefix)), None)
-        return found or f"PostgreSQL said {state}"
-    return "its server cannot be reached; check store.url and that the server runs"
+    code, known = (name, _SQLITE) if isinstance(name, str) else (state, _POSTGRESQL)
+    if not isinstance(code, str):
+        return _sentence("unreachable")
+    cause = next((cause for prefix, cause in known if code.startswith(prefix)), None)
+    return _sentence("code", code=code) if cause is None else _sentence(cause)

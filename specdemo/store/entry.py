@@ -58,7 +58,7 @@ def begun(header: RunHeader, *, owner: str, now: float, writer: str) -> Entry:
     standard = header.facts[SIDES.index(Side.STANDARD)]
     model = (facts or standard).model if facts or standard else None  # type: ignore[union-attr]
     # A method that an attached engine does not tell stays unknown; "none" is told.
-    method = facts and (facts.method or ("none" if facts.speculating is False else None))
+    method = (facts.method or ("none" if facts.speculating is False else None)) if facts else None
     return Entry(
         id=header.id,
         kind="run",

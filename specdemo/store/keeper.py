@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from specdemo.core.run import RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.errors import SpecDemoError, StoreError
 from specdemo.runs import stored
 from specdemo.runs.log import RunLog
@@ -157,7 +158,7 @@ class Keeper:
         except Exception:  # noqa: BLE001 - keeping must never end in silence, and is logged
             # Its own sentence, since nobody waits for this task.
             _log.exception("Keeping the run %s broke inside specdemo", live.id)
-            live.unkept = "specdemo failed while it kept this run; its log has the details."
+            live.unkept = sentence("run_keeping_failed")
         finally:
             self._deleted.discard(live.id)
         await self.tidy()
@@ -247,4 +248,4 @@ def _checked(record: RunRecord) -> dict[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001 - a stranger's document may break any rule that was not thought of
         _log.warning("A run could not be assessed", exc_info=error)
-        raise StoreError("This is no run that can be assessed: its events contradict each other.") from None
+        raise StoreError(sentence("run_contradicts")) from None

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from specdemo.core.run import RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.errors import StoreError
 from specdemo.runs.registry import LiveRun, Registry
 from specdemo.store.entry import Entry, Kind, begun, ended, results
@@ -120,7 +121,7 @@ class Library:
             return found.live.log.record()
         record = await self.keeper.call(self.keeper.store.record, found.id) if self.keeper is not None else None
         if record is None:
-            raise StoreError("This run is no longer kept here.")
+            raise StoreError(sentence("run_gone"))
         return record
 
     async def feed(self, found: Found, *, replay: bool) -> Feed:
@@ -168,7 +169,7 @@ class Library:
     async def bring(self, data: bytes, who: Visitor) -> Entry:
         """Import a document. Raises StoreError."""
         if self.keeper is None or not self.keeper.keep:
-            raise StoreError("Runs are not kept on this page, so none can be imported.")
+            raise StoreError(sentence("runs_not_kept"))
         return await self.keeper.bring(data, owner=who.id)
 
     async def listing(

@@ -18,6 +18,7 @@ from specdemo.core.assess import assess
 from specdemo.core.codec import to_json
 from specdemo.core.contract import contract
 from specdemo.core.run import RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.errors import StoreError
 from specdemo.runs.kept import benchmarks, validations
 from specdemo.runs.registry import LiveRun
@@ -26,6 +27,7 @@ from specdemo.store.database import StoreUnavailable
 from specdemo.store.entry import Entry, ended
 from specdemo.ui.asked import visitor_of
 from specdemo.ui.feed import Feed
+from specdemo.ui.i18n import language, tell
 from specdemo.ui.library import Found, Library
 from specdemo.ui.services import Services
 
@@ -38,7 +40,7 @@ MOST_VIEWERS = 500
 """Streams open at once; each costs a socket."""
 OURS = "x-specdemo"
 """The header that the page's own script sends with every change."""
-GONE = "This run is no longer kept here, or it is private."
+GONE = sentence("run_gone")
 _RESULTS = {"benchmark": benchmarks, "validation": validations}
 _SHOWN = (
     "id", "kind", "state", "stored_at", "started_at", "title", "model", "method", "k", "mode", "badge", "hardware",
@@ -92,7 +94,7 @@ class _Runs:
             "runs": [self._card(entry, live) for entry, live in rows],
             "total": total,
             "keeps": keeper is not None and keeper.keep,
-            "trouble": trouble or (keeper.trouble if keeper is not None else None),
+            "trouble": _tell(request, trouble or (keeper.trouble if keeper is not None else None)),
             "together": self._library.together,
             "results": self._results is not None,
         }
@@ -118,8 +120,8 @@ class _Runs:
         async for piece in request.stream():
             body += piece
             if len(body) > most:
-                return _refused(f"The file is larger than {most / 1e6:.3g} MB, the most that is taken.", 413)
-        return await self._told(lambda: self._bring(bytes(body), request), 422)
+                return _refused(_tell(request, sentence("run_too_large", megabytes=f"{most / 1e6:.3g}")), 413)
+        return await self._told(request, lambda: self._bring(bytes(body), request), 422)
 
     async def _bring(self, body: bytes, request: Request) -> Response:
         entry = await self._library.bring(body, visitor_of(request))
@@ -135,7 +137,7 @@ class _Runs:
             told = {"runs": [self._about(one) for one in found], **compared}
             return JSONResponse(told, headers=NO_STORE)
 
-        return await self._told(both, 404)
+        return await self._told(request, both, 404)
 
     async def delete(self, run_id: str, request: Request) -> Response:
         """Delete one's own run."""
@@ -143,10 +145,10 @@ class _Runs:
 
         async def work() -> Response:
             if not await self._library.delete(run_id, visitor_of(request)):
-                raise HTTPException(404, GONE)
+                raise HTTPException(404, _tell(request, GONE))
             return Response(status_code=204)
 
-        return await self._told(work, 503)
+        return await self._told(request, work, 503)
 
     async def share(self, run_id: str, request: Request) -> Response:
         """Set the share switch of one's own run: ``{"shared": true}``."""
@@ -162,10 +164,10 @@ class _Runs:
 
         async def work() -> Response:
             if not await self._library.share(run_id, visitor_of(request), shared=wanted):
-                raise HTTPException(404, GONE)
+                raise HTTPException(404, _tell(request, GONE))
             return JSONResponse({"shared": wanted})
 
-        return await self._told(work, 503)
+        return await self._told(request, work, 503)
 
     async def events(self, run_id: str, request: Request) -> Response:
         """A run's frames as server-sent events (``docs/frames.md``)."""
@@ -174,7 +176,7 @@ class _Runs:
         replay = request.query_params.get("replay") == "1"
         if found.live is None and found.recording is None and after >= 0 and not replay:
             # Whoever watched it live has other frame numbers than the replay from the store.
-            raise HTTPException(404, GONE)
+            raise HTTPException(404, _tell(request, GONE))
         if self._viewers >= MOST_VIEWERS:
             return JSONResponse({"error": "Too many viewers at the moment; try again."}, 503, {"retry-after": "5"})
 
@@ -182,7 +184,7 @@ class _Runs:
             feed = await self._library.feed(found, replay=replay or found.live is None)
             return StreamingResponse(self._watch(feed, after), media_type="text/event-stream", headers=STREAM_HEADERS)
 
-        return await self._told(work, 404)
+        return await self._told(request, work, 404)
 
     async def record(self, run_id: str, request: Request) -> Response:
         """The run as one JSON document: enough to recompute every number."""
@@ -191,7 +193,7 @@ class _Runs:
         async def work() -> Response:
             return _document(to_json(await self._whole(found)), f"specdemo-run-{_file_name(run_id)}.json")
 
-        return await self._told(work, 404)
+        return await self._told(request, work, 404)
 
     async def result(self, run_id: str, request: Request) -> Response:
         """The run's result, as ``specdemo race --json`` prints it."""
@@ -201,26 +203,26 @@ class _Runs:
             record = await self._whole(found)
             return _document(contract(record, assess(record)), f"specdemo-result-{_file_name(run_id)}.json")
 
-        return await self._told(work, 404)
+        return await self._told(request, work, 404)
 
     async def _find(self, run_id: str, request: Request) -> Found:
         try:
             found = await self._library.find(run_id, visitor_of(request), request.query_params.get("key", "")[:80])
         except StoreError as error:
-            raise HTTPException(503, str(error)) from None
+            raise HTTPException(503, _tell(request, str(error))) from None
         if found is None:
-            raise HTTPException(404, GONE)
+            raise HTTPException(404, _tell(request, GONE))
         return found
 
     async def _whole(self, found: Found) -> RunRecord:
         record = await self._library.record(found)
         return record if found.running else ended(record)
 
-    async def _told(self, work: Callable[[], Awaitable[Response]], status: int) -> Response:
+    async def _told(self, request: Request, work: Callable[[], Awaitable[Response]], status: int) -> Response:
         try:
             return await work()
         except StoreError as error:
-            return _refused(str(error), 503 if isinstance(error, StoreUnavailable) else status)
+            return _refused(_tell(request, str(error)), 503 if isinstance(error, StoreUnavailable) else status)
 
     async def _watch(self, feed: Feed, after: int) -> AsyncIterator[bytes]:
         self._viewers += 1
@@ -252,7 +254,14 @@ def _check_ours(request: Request) -> None:
         raise HTTPException(403, f"This takes the header {OURS}: 1, which the page's own script sends.")
 
 
-def _refused(message: str, status: int) -> Response:
+def _tell(request: Request, text: str | None) -> str | None:
+    """A sentence in the language of whoever asks."""
+    if text is None:
+        return None
+    return tell(language(dict(request.query_params), request.headers.get("accept-language")), text)
+
+
+def _refused(message: str | None, status: int) -> Response:
     return JSONResponse({"error": message}, status, headers=NO_STORE)
 
 
