@@ -264,6 +264,7 @@ def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--tokens", default="500,2000,8000")
     ask.add_argument("--ways", default="raw,smooth,naive")
+    ask.add_argument("--skip", default="", help="rows to leave out, such as 8000:smooth")
     ask.add_argument("--viewers", type=int, default=50)
     ask.add_argument("--out", type=Path)
     options = ask.parse_args()
@@ -274,6 +275,8 @@ def main() -> None:
         with sync_playwright() as playwright:
             for tokens in map(int, filter(None, options.tokens.split(","))):
                 for way in options.ways.split(","):
+                    if f"{tokens}:{way}" in options.skip.split(","):
+                        continue
                     browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
                     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
                     rows.append(follow(page, way, naive_url if way == "naive" else our_url, tokens))
