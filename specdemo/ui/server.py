@@ -26,6 +26,8 @@ from specdemo.ui.uploads import LIMITS
 
 _log = logging.getLogger(__name__)
 
+MOST_SESSIONS = 300
+"""Pages whose components Gradio remembers, about 0.4 MB each; a page says when it goes, a program does not."""
 MOST_CONNECTIONS = 2000
 """Requests in hand at once; more are told to come again, before they cost anything."""
 
@@ -59,6 +61,7 @@ def build_app(
         add_bench_routes(app, results)
     words = page.words()
     demo = page.build(services, words, at_once=at_once)
+    demo.state_session_capacity = MOST_SESSIONS
     gr.mount_gradio_app(
         app,
         demo,

@@ -98,7 +98,7 @@ async def _visit(visitor: Visitor, place: World, until: float, chance: random.Ra
 async def _once(
     visitor: Visitor, place: World, how: str, prompt: str, chance: random.Random, ledger: Ledger
 ) -> tuple[str, tuple[str, ...], int]:
-    async with visitor.running(prompt, tokens=40 if how == "finish" else SLOW_TOKENS) as run:
+    async with visitor.running(prompt, tokens=24 if how == "finish" else SLOW_TOKENS) as run:
         found = await run.id
         if how == "finish":
             words = await _read(visitor, found)
@@ -109,6 +109,7 @@ async def _once(
             await _stopped(run, place, visitor, prompt, ledger)
             return found, (), 0
     # The tab is gone: by a reload, or for good.
+    await visitor.close()
     await _gone(place, visitor, prompt, ledger)
     await visitor.open()
     words = await _read(visitor, found) if how == "reload" else 0

@@ -38,17 +38,35 @@ class Visitor:
         self._session = ""
         self._functions: dict[str, dict[str, Any]] = {}
         self._count = 0
+        self._beat: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Load the page, as a new tab does."""
+        """Load the page, as a new tab does; the one before is gone."""
+        await self.close()
         await self._http.get("")
         config = (await self._http.get("config")).json()
         self._functions = {found["api_name"]: found for found in config["dependencies"]}
         self._session = secrets.token_hex(6)
+        self._beat = asyncio.create_task(self._hold(self._session))
+
+    async def close(self) -> None:
+        """Close the tab."""
+        if self._beat is not None:
+            self._beat.cancel()
+            await asyncio.wait([self._beat])
+            self._beat = None
 
     async def aclose(self) -> None:
         """Go away for good."""
+        await self.close()
         await self._http.aclose()
+
+    async def _hold(self, session: str) -> None:
+        """The connection by which the page knows that a tab is there."""
+        with contextlib.suppress(httpx.HTTPError):
+            async with self._http.stream("GET", f"gradio_api/heartbeat/{session}", timeout=None) as beats:
+                async for _ in beats.aiter_raw():
+                    pass
 
     @property
     def http(self) -> httpx.AsyncClient:
@@ -73,7 +91,7 @@ class Visitor:
     async def join(self, name: str, data: list[Any]) -> str:
         """Send one event; returns its id."""
         found = self._functions[name]
-        data = [*data, *[True] * (len(found["inputs"]) - len(data))][: len(found["inputs"])]
+        data = [*data, *[False] * (len(found["inputs"]) - len(data))][: len(found["inputs"])]
         body = {"data": data, "fn_index": found["id"], "session_hash": self._session, "event_data": None}
         reply = await self._http.post("gradio_api/queue/join", json=body)
         reply.raise_for_status()

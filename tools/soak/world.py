@@ -22,8 +22,8 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = ("standard", "speculative")
 REPLIES: dict[str, dict[str, Any]] = {
-    "standard": {"reply": {"first_s": 0.02, "step_s": 0.012}},
-    "speculative": {"k": 4, "reply": {"first_s": 0.02, "step_s": 0.015, "bursts": [1, 3, 5, 2]}},
+    "standard": {"reply": {"first_s": 0.02, "step_s": 0.025}},
+    "speculative": {"k": 4, "reply": {"first_s": 0.02, "step_s": 0.03, "bursts": [1, 3, 5, 2]}},
 }
 
 
