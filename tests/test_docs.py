@@ -11,11 +11,11 @@ import pytest
 
 from specdemo import cli
 from specdemo.settings import described
-from specdemo.settings.layers import ALIASES
+from specdemo.settings.layers import ALIASES, PUBLIC
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Variables that are no settings: the file of settings, and what the test suite alone reads.
 OTHER_VARIABLES = {"SPECDEMO_CONFIG", "SPECDEMO_TEST_CHROMIUM", *ALIASES}
@@ -104,6 +104,24 @@ def test_versions_agree() -> None:
     assert {plain(re.sub(r"\[\w+\]", "", line)) for line in listed} <= pinned
     names = [re.split(r"[\s<>=]", requirement)[0] for requirement in project["dependencies"]]
     assert sorted(plain(line.split("==")[0]) for line in listed) == sorted(map(plain, names))
+
+
+def test_the_head_for_hosted_spaces() -> None:
+    """What README tells a host exists, and its Gradio is the one that was tested."""
+    head = dict(line.split(": ", 1) for line in text(README).split("---\n")[1].splitlines())
+    pinned = re.search(r"^gradio==(\S+)$", text(ROOT / "requirements.txt"), re.MULTILINE)
+    assert pinned is not None
+    assert (head["sdk"], head["sdk_version"]) == ("gradio", pinned[1])
+    assert (ROOT / head["app_file"]).is_file()
+    assert len(head["short_description"]) <= 60
+
+
+def test_the_public_profile_is_told_as_it_is() -> None:
+    """The table of docs/hosting.md holds every setting that the public profile changes, and both values."""
+    rows = re.findall(r"^\| `(limits\.\w+)` \| (\S+) \| (\S+) \|$", text(ROOT / "docs" / "hosting.md"), re.MULTILINE)
+    usual = {entry.name: entry.default or "–" for entry in described()}
+    assert {name: public for name, public, _ in rows} == {name: f"{value:g}" for name, value in PUBLIC.items()}
+    assert {name: other for name, _, other in rows} == {name: usual[name].removesuffix(".0") for name in PUBLIC}
 
 
 def plain(name: str) -> str:
