@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+from gradio.state_holder import SessionState
 
+from specdemo.ui import server
 from specdemo.ui.front import Front
 from specdemo.ui.quota import Allowance, Quota
 from specdemo.ui.server import build_app, listen, serve
@@ -206,3 +209,17 @@ async def test_readiness_ends_before_the_page() -> None:
         found = await listeners(http)
         race = next(listener for listener in found if listener["api_name"] == "race")
         assert "restarted" in await post(http, race["id"], RACE[: len(race["inputs"])])
+
+
+async def test_sessions_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C05: what Gradio remembers of each page is bounded, also for those that never say that they go."""
+    monkeypatch.setattr(server, "MOST_SESSIONS", 8)
+    gc.collect()
+    before = sum(isinstance(found, SessionState) for found in gc.get_objects())
+    async with visiting(world(public=True)) as http:
+        arrived = named(await listeners(http), "arrived")
+        for number in range(24):
+            assert "process_completed" in await post(http, arrived, [], session=f"page-{number}")
+        gc.collect()
+        held = sum(isinstance(found, SessionState) for found in gc.get_objects()) - before
+    assert 1 <= held <= 8
