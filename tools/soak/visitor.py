@@ -15,6 +15,8 @@ import httpx
 
 _RUN = re.compile(r'\\"run\\": \\"([\w-]{10,})\\"')
 
+_REFUSED = re.compile(r'data-kind=\\"error\\"[^>]*>([^<]*)<')
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -130,6 +132,7 @@ class Run:
         self.id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.over = asyncio.Event()
         self._event = ""
+        self._said = "it did not say why"
         self._task = asyncio.create_task(self._read())
 
     async def stop(self) -> None:
@@ -152,6 +155,8 @@ class Run:
                     found = _RUN.search(line)
                     if found and not self.id.done():
                         self.id.set_result(found[1])
+                    if refused := _REFUSED.search(line):
+                        self._said = refused[1]
                     if '"process_completed"' in line:
                         break
         except httpx.HTTPError as error:
@@ -160,4 +165,4 @@ class Run:
         finally:
             self.over.set()
             if not self.id.done():
-                self.id.set_exception(RuntimeError("the page did not begin this run"))
+                self.id.set_exception(RuntimeError(f"the page did not begin this run: {self._said}"))
