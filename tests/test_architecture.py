@@ -206,7 +206,13 @@ def test_third_party_packages_stay_where_they_belong() -> None:
 
 def test_every_library_is_declared() -> None:
     """What is imported stands in pyproject.toml, so that it is there by right and not by luck."""
-    comes_with = {"dotenv": "python-dotenv", "starlette": "fastapi", "pydantic_core": "pydantic", "click": "typer"}
+    comes_with = {
+        "dotenv": "python-dotenv",
+        "starlette": "fastapi",
+        "pydantic_core": "pydantic",
+        "click": "typer",
+        "pythonjsonlogger": "python-json-logger",
+    }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[\s<>=!~\[]", requirement)[0] for requirement in project["dependencies"]}
     used = {entry.module.split(".")[0] for entry in ALL_IMPORTS if part(entry.path) != "plugin"}
