@@ -32,10 +32,11 @@ async def stamps(url: str, streams: int, chunks: int) -> None:
         prompt = Prompt(text="x", sampling=Sampling(max_tokens=chunks, ignore_eos=True))
         return [event async for event in engine.stream(prompt, zero=0.0)]
 
-    found = [event for events in await asyncio.gather(*(read() for _ in range(streams))) for event in events]
+    heard = await asyncio.gather(*(read() for _ in range(streams)))
+    found = [event for events in heard for event in events]
     await engine.aclose()
     errors = [(event.at - float(event.text)) * 1000 for event in found if isinstance(event, Tokens) and event.text]
-    flagged = sum(isinstance(event, Noted) and event.kind == "overloaded" for event in found)
+    flagged = sum(any(isinstance(event, Noted) and event.kind == "overloaded" for event in one) for one in heard)
     print(json.dumps({"errors_ms": errors, "flagged": flagged}))
 
 
