@@ -1,11 +1,14 @@
-"""A vLLM plugin: sampling at temperature > 0 with speculation on the CPU, repaired inside the engine's own processes.
+"""A vLLM plugin: sampling at temperature > 0 on the CPU, repaired inside the engine's own processes.
 
-Two faults of vLLM's CPU fallback kernels (0.32.0; tests/engine/test_sampling_repair.py shows both):
+Three faults of vLLM on the CPU (0.32.0; tests/engine/test_sampling_repair.py shows them):
 
 1. ``_expand_kernel_impl`` hands a converted copy of ``output`` to the kernel and drops it, so float32 and int32 outputs
    (temperature, top_p, top_k of every draft position) keep whatever lay in memory. Drafts are rejected, seeds do not
    repeat, and a wild top_k ends the engine.
 2. ``apply_top_k_top_p`` fails on logits with no rows, which a step without drafts passes to it.
+3. While a prompt is still being prefilled in parts, its sampled token is thrown away and its seeded generator is set
+   back by an offset, which CPU generators do not have: a request with a seed ends the engine, speculation or not.
+   Here the generator's whole state is kept before sampling and put back, so the seed gives what it gives unsplit.
 
 vLLM loads this by its entry point (group ``vllm.general_plugins``) in each of its processes, in the worker before the
 CPU kernels are registered. Nothing is changed unless the switch is set and the version is one that was tested.
@@ -50,7 +53,7 @@ def installed_version() -> str | None:
 
 
 def repair() -> bool:
-    """Put both replacements in place; False if they already are."""
+    """Put all replacements in place; False if they already are."""
     # vLLM and torch exist in the engine's environment alone, where importing this module must stay cheap.
     from vllm.utils import cpu_triton_utils
     from vllm.v1.sample.ops import topk_topp_sampler
@@ -65,6 +68,12 @@ def repair() -> bool:
     from vllm.v1.sample import rejection_sampler
 
     rejection_sampler.apply_top_k_top_p = guarded
+    # Imported last: it binds the names above in its turn.
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+    runner: Any = GPUModelRunner
+    runner._sample = keep_states(runner._sample)  # noqa: SLF001
+    runner._bookkeeping_sync = put_states_back(runner._bookkeeping_sync)  # noqa: SLF001
     return True
 
 
@@ -100,3 +109,40 @@ def skip_no_rows(original: Any) -> Any:
         return logits if logits.shape[0] == 0 else original(logits, k, p)
 
     return apply_top_k_top_p
+
+
+_KEPT = "_specdemo_kept_states"
+
+
+def keep_states(original: Any) -> Any:
+    """``GPUModelRunner._sample`` that first notes the generators whose draws will be thrown away, and their states."""
+
+    def _sample(self: Any, *args: Any, **kwargs: Any) -> Any:
+        discarded, rows = self.discard_request_mask.np, self.input_batch.num_reqs
+        kept = {
+            row: (generator, generator.get_state())
+            for row, generator in self.input_batch.generators.items()
+            if row < rows and discarded[row] and generator.device.type == "cpu"
+        }
+        setattr(self, _KEPT, kept)
+        return original(self, *args, **kwargs)
+
+    return _sample
+
+
+def put_states_back(original: Any) -> Any:
+    """``GPUModelRunner._bookkeeping_sync`` that finds no CPU generator to set back, since that was done here."""
+
+    def _bookkeeping_sync(self: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = getattr(self, _KEPT, {})
+        setattr(self, _KEPT, {})
+        generators = self.input_batch.generators
+        for row, (generator, state) in kept.items():
+            generator.set_state(state)
+            del generators[row]
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            generators.update({row: generator for row, (generator, _) in kept.items()})
+
+    return _bookkeeping_sync

@@ -115,7 +115,8 @@ def test_the_environment_of_a_cpu_engine(tmp_path: Path) -> None:
     assert "VLLM_CPU_KVCACHE_SPACE" not in child
     assert child["NO_PROXY"] == child["no_proxy"] == "intranet,127.0.0.1,localhost,::1"
     assert child["PYTHONPATH"] == str(PLUGIN_FOLDER)
-    assert "PYTHONPATH" not in environment(STANDARD, python=PYTHON, inherited=inherited)
+    assert environment(STANDARD, python=PYTHON, inherited=inherited)["PYTHONPATH"] == str(PLUGIN_FOLDER)
+    assert "PYTHONPATH" not in environment(replace(STANDARD, device="cuda"), python=PYTHON, inherited=inherited)
     off = replace(local, environment=(("SPECDEMO_CPU_SAMPLING_REPAIR", "0"),))
     assert "PYTHONPATH" not in environment(off, python=PYTHON, inherited=inherited)
     only = environment(local, python=PYTHON, inherited={"VLLM_PLUGINS": "mine"})

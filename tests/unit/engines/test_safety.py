@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -54,7 +56,7 @@ def test_the_repair_lifts_the_refusal() -> None:
     assert refusal_for_spec(SPEC, WARM, version="0.33.0") is not None
     off = replace(SPEC, environment=((REPAIR_SWITCH, "0"),))
     assert refusal_for_spec(off, WARM, version="0.32.0") is not None
-    assert not wants_repair(replace(SPEC, speculation=None))
+    assert wants_repair(replace(SPEC, speculation=None))
     assert not wants_repair(replace(SPEC, device="cuda"))
     assert repaired(SPEC, "0.32.0")
     assert not repaired(SPEC, None)
@@ -67,6 +69,58 @@ def test_min_p_is_refused_everywhere(device: str) -> None:
     assert reason is not None
     assert "min_p" in reason
     assert refusal(Sampling(min_p=0.1), speculating=True, device=device) is None
+
+
+@pytest.mark.parametrize(
+    ("sampling", "device", "repaired", "refused"),
+    [
+        (Sampling(temperature=0.8, seed=1), "cpu", False, True),
+        (Sampling(temperature=0.8, seed=1), "cpu", True, False),
+        (Sampling(temperature=0.8, seed=1), "cuda", False, False),
+        (Sampling(temperature=0.8), "cpu", False, False),
+        (Sampling(seed=1), "cpu", False, False),
+    ],
+)
+def test_a_seed_on_a_cpu_engine_without_speculation(
+    sampling: Sampling, device: str, repaired: bool, refused: bool
+) -> None:
+    """A seeded prompt read in parts ends an unrepaired CPU engine, speculating or not; nothing else is refused."""
+    reason = refusal(sampling, speculating=False, device=device, repaired=repaired)
+    assert (reason is not None) == refused
+    assert reason is None or "seed" in reason
+
+
+class Generator:
+    """A generator on the CPU whose state is how often it drew."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+        self.device = SimpleNamespace(type="cpu")
+
+    def get_state(self) -> int:
+        return self.drawn
+
+    def set_state(self, state: int) -> None:
+        self.drawn = state
+
+
+def test_a_discarded_draw_is_taken_back() -> None:
+    """Rows that are still prefilled draw for nothing: their generators go back, hidden from vLLM's own way meanwhile."""
+    early, late = Generator(), Generator()
+    batch = SimpleNamespace(num_reqs=2, generators={0: early, 1: late})
+    runner = SimpleNamespace(input_batch=batch, discard_request_mask=SimpleNamespace(np=[True, False, True]))
+
+    def sample(self: Any) -> None:
+        for generator in self.input_batch.generators.values():
+            generator.drawn += 1
+
+    plugin.keep_states(sample)(runner)
+    seen = plugin.put_states_back(lambda self: dict(self.input_batch.generators))(runner)
+    assert seen == {1: late}
+    assert batch.generators == {0: early, 1: late}
+    assert (early.drawn, late.drawn) == (0, 1)
+    plugin.put_states_back(lambda self: None)(runner)
+    assert (early.drawn, late.drawn) == (0, 1)
 
 
 def test_plugin_and_application_agree() -> None:
