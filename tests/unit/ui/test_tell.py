@@ -39,8 +39,10 @@ def failures() -> Iterator[str]:
     yield from (SENTENCE, PLAIN_OFFER.format(side="standard"), GET_ENGINES)
     for sampling in (Sampling(temperature=1.0, min_p=0.1), Sampling(temperature=1.0)):
         yield str(refusal(sampling, speculating=True, device="cpu"))
-    clumps = ClumpWatch()
-    yield next(said for i in range(9) if (said := clumps.feed(float(i), 8)) is not None)
+    yield str(refusal(Sampling(temperature=1.0, seed=1), speculating=False, device="cpu"))
+    for busy in (False, True):
+        clumps = ClumpWatch(lambda busy=busy: busy)  # type: ignore[misc]
+        yield next(said for i in range(9) if (said := clumps.feed(float(i), 8)) is not None)
     lag = LagMonitor()
     lag.record(0.1, times=5)
     yield str(lag.message(LagMark(0, 0)))
