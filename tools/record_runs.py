@@ -71,7 +71,7 @@ DRAFTED = (
     (
         "7-draft-model",
         "A small draft model: drafts in every step | 小型草稿模型：每一步都有草稿",
-        "Write a Python function that adds the even numbers of a list, then explain each line.",
+        "How should I prepare for my first job interview?",
         128,
     ),
 )
