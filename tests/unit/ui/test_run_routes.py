@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import zlib
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
-from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from specdemo.core.codec import to_json
 from specdemo.core.prompt import chat
-from specdemo.core.run import SCHEMA, RunPlan, RunRecord
+from specdemo.core.run import RunPlan, RunRecord
 from specdemo.runs import stored
 from specdemo.runs.jobs import Jobs, Workshop
 from specdemo.store.database import Database, parse
@@ -25,48 +18,11 @@ from specdemo.store.keeper import Keeper
 from specdemo.store.runs import RunStore
 from specdemo.ui.form import Form
 from specdemo.ui.handlers import Desk
-from specdemo.ui.routes import add_routes
-from specdemo.ui.services import Services
-from specdemo.ui.visitors import NOBODY, Visitor
+from specdemo.ui.visitors import NOBODY
 from tests.golden import frames_run as golden
-from tests.unit.ui.pair import World, world
+from tests.unit.ui.pair import World
+from tests.unit.ui.runs_page import DOCUMENT, ME, OURS, YOU, client, run
 from tests.unit.ui.test_feed import parse as frames_of
-
-OURS = {"x-specdemo": "1"}
-ME, YOU = Visitor("me", "10.0.0.1"), Visitor("you", "10.0.0.2")
-DOCUMENT = json.dumps(to_json(RunRecord(golden.HEADER, golden.EVENTS)))
-
-
-def client(services: Services, who: Visitor = NOBODY) -> httpx.AsyncClient:
-    """A client of the bare routes, as this visitor."""
-    app = FastAPI()
-    add_routes(app, services)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(_as(app, who)), base_url="http://page")
-
-
-def _as(app: ASGIApp, who: Visitor) -> ASGIApp:
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "state": {"visitor": who}}, receive, send)
-
-    return call
-
-
-@pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[World]:
-    """A page whose visitors are kept apart, with a store."""
-    keeper = Keeper(RunStore(Database(parse(f"sqlite:///{tmp_path}/runs.db"))), every=0.01)
-    made = world(pause=0.001, keeper=keeper, together=False)
-    yield made
-    await made.services.registry.aclose()
-    await keeper.aclose()
-
-
-async def run(place: World, who: Visitor = ME, **options: Any) -> str:
-    """One finished run of this visitor, in the store."""
-    live = place.services.start(RunPlan(prompt=chat("my secret prompt"), warmup=False), who, **options)
-    await place.services.registry.finished(live)
-    await place.services.library.settled(live, 10)
-    return live.id
 
 
 def forget(place: World, run_id: str) -> None:
@@ -203,80 +159,6 @@ async def test_a_page_for_this_machine_shows_all(place: World) -> None:
         assert (await anybody.get(f"/runs/{run_id}/record")).status_code == 200
         assert (await anybody.delete(f"/runs/{run_id}", headers=OURS)).status_code == 204
         assert (await anybody.get(f"/runs/{run_id}/record")).status_code == 404
-
-
-async def test_export_and_import_are_one_run(place: World) -> None:
-    """What one page gives out another takes in, under a new id, marked as not measured here, with the same numbers."""
-    run_id = await run(place)
-    async with client(place.services, ME) as mine, client(place.services, YOU) as yours:
-        exported = (await mine.get(f"/runs/{run_id}/record")).content
-        card = (await yours.post("/runs", content=exported, headers=OURS)).json()
-        assert card["id"] != run_id
-        assert card["imported"] is True
-        result = (await yours.get(f"/runs/{card['id']}/result")).json()
-        assert result == (await mine.get(f"/runs/{run_id}/result")).json()
-        frames = frames_of((await yours.get(f"/runs/{card['id']}/events?replay=1")).content)
-        assert frames[0]["head"]["recorded"]["imported"] is True
-        _, line, _, _ = await Desk(place.services).opened(card["id"], "en", YOU)
-        assert "not measured here" in line
-
-
-def _changed(**parts: Any) -> bytes:
-    return json.dumps({**json.loads(DOCUMENT), **parts}).encode()
-
-
-HOSTILE: dict[str, bytes] = {
-    "empty": b"", "no json": b"hello", "a list": b"[]", "half": DOCUMENT[:200].encode(), "nan": b'{"schema": NaN}',
-    "deep": b"[" * 100_000, "binary": bytes(range(256)) * 10, "packed": zlib.compress(DOCUMENT.encode()),
-    "future": _changed(schema=SCHEMA + 1), "schema text": _changed(schema="1"), "schema true": _changed(schema=True),
-    "no events": _changed(events=None), "unknown event": _changed(events=[{"type": "exec", "side": "standard"}]),
-    "half a character": _changed(header={**json.loads(DOCUMENT)["header"], "title": "\ud800"}),
-    "an id that is a path": _changed(header={**json.loads(DOCUMENT)["header"], "id": "../../etc/passwd"}),
-    "huge number": DOCUMENT.replace('"schema": 1', '"schema": 1, "x": ' + "9" * 5000).encode(),
-    "back in time": _changed(events=[{"type": "started", "side": "standard", "at": -1.0}]),
-    "no prompt": _changed(header={**json.loads(DOCUMENT)["header"], "plan": {"prompt": {}}}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_files_are_refused_in_words(place: World, name: str) -> None:
-    """Damaged, future and hostile files end in one sentence, and nothing of them is kept."""
-    async with client(place.services, ME) as mine:
-        reply = await mine.post("/runs", content=HOSTILE[name], headers=OURS)
-        assert reply.status_code == 422, reply.text
-        assert reply.json()["error"].endswith(".")
-        assert "Traceback" not in reply.text
-        assert (await mine.get("/runs")).json()["total"] == 0
-
-
-async def test_odd_but_valid_files_open(place: World) -> None:
-    """Markup, odd dates and control characters in a stranger's run are text, and the run can be opened and compared."""
-    header = {
-        **json.loads(DOCUMENT)["header"], "title": "<img src=x onerror=alert(1)>\x00\x1b[31m", "started_at": -9e10,
-        "hardware": "</script><script>alert(1)</script>",
-    }  # fmt: skip
-    async with client(place.services, ME) as mine:
-        card = (await mine.post("/runs", content=_changed(header=header), headers=OURS)).json()
-        frames = frames_of((await mine.get(f"/runs/{card['id']}/events?replay=1")).content)
-        both = await mine.get("/runs/compare", params={"a": card["id"], "b": card["id"]})
-        result = await mine.get(f"/runs/{card['id']}/result")
-    assert frames[0]["head"]["recorded"]["date"] == "unknown date"
-    assert both.json()["sides"][0]["date"] is None
-    assert result.headers["content-type"] == "application/json"
-
-
-async def test_too_large_a_file_is_refused_while_it_comes(place: World) -> None:
-    """Not more than the limit is ever held, whatever the sender says of its length."""
-    small = replace(place.services, import_bytes=1000)
-
-    async def endless() -> AsyncIterator[bytes]:
-        for _ in range(100):
-            yield b"[" * 100
-
-    async with client(small, ME) as mine:
-        reply = await mine.post("/runs", content=endless(), headers=OURS)
-    assert reply.status_code == 413
-    assert "larger than" in reply.json()["error"]
 
 
 async def test_two_runs_side_by_side(place: World) -> None:
