@@ -115,6 +115,12 @@ def node(which: Which = shutil.which, run: Callable[[Sequence[str]], tuple[int, 
     return path
 
 
+def postgresql(folder: Path = Path("/usr/lib/postgresql")) -> str | None:
+    """The program that makes a PostgreSQL server's data folder, in Debian's place for it or on the PATH."""
+    found = sorted(folder.glob("*/bin/initdb"))
+    return str(found[-1]) if found else shutil.which("initdb")
+
+
 def chromium(
     environment: dict[str, str] | os._Environ[str] = os.environ,
     which: Which = shutil.which,

