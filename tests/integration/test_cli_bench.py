@@ -200,6 +200,40 @@ async def test_validation_without_scores_says_what_it_can(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "v.json").read_text(encoding="utf-8"))["schema"] == 1
 
 
+async def test_kept_results_have_names(tmp_path: Path) -> None:
+    """Without --out and --save results are kept in the data folder; report lists them and finds them by name."""
+    few = (
+        "--workload",
+        "open_chat",
+        "--prompts",
+        "2",
+        "--max-tokens",
+        "6",
+        "--control",
+        "0",
+        "--warmup",
+        "0",
+        "--no-wait",
+    )
+    async with pair() as servers:
+        made = await specdemo(tmp_path, "bench", *engines(*servers), *few, "--json")
+        drawn = await specdemo(
+            tmp_path, "validate", *engines(*servers), "--quick", "--draws", "2", "--tokens", "4", "--json"
+        )
+    assert made.code == 0, made.err
+    assert "tokens an engine and setting, too few to certify" in drawn.err
+    listed = (await specdemo(tmp_path, "report")).out.splitlines()
+    assert [line.split()[0] for line in listed] == ["benchmark", "validation"]
+    benchmark, validation = (line.split()[-1] for line in listed)
+    assert Path(made.document["file"]).stem == benchmark
+    found = await specdemo(tmp_path, "report", benchmark, "--validation", validation)
+    assert found.code == 0, found.err
+    assert "Verdict" in found.out
+    wrong = await specdemo(tmp_path, "report", "nothing")
+    assert wrong.code == 1
+    assert "no such file" in wrong.err
+
+
 async def test_help_names_every_exit_code(tmp_path: Path) -> None:
     """Each command's help lists its exit codes."""
     for command in ("bench", "gate", "validate", "report"):
