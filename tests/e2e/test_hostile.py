@@ -29,7 +29,7 @@ from tests.unit.bench.test_report import record as bench_record
 
 Visit = Callable[..., Visitor]
 STD, SPEC = Side.STANDARD, Side.SPECULATIVE
-NAMES = list(CORPUS)
+NAMES = [name for name in CORPUS if name != "surrogate"]  # a stored run that holds half a character is refused
 TRIPWIRE = """
   window.alarms = [];
   Object.defineProperty(window, "pwned", { set: (value) => window.alarms.push(`pwned = ${value}`), get: () => undefined });
@@ -79,7 +79,7 @@ def alarms(visitor: Visitor) -> list[str]:
     """What the tripwire heard, and elements that nobody but a hostile text could have brought in."""
     heard: list[str] = visitor.page.evaluate("window.alarms.splice(0)")
     strange: list[str] = visitor.page.evaluate(
-        """[...document.querySelectorAll(`iframe, object, embed, base, marquee, math, form[action], meta[http-equiv],
+        """[...document.querySelectorAll(`iframe, object, embed, base:not([href="./"]), marquee, math, form[action], meta[http-equiv],
              a[href^="javascript" i], a[href^="data" i], a[href^="vbscript" i], [onerror], [onload], [onclick],
              [onmouseover], [onfocus], img[src*="evil"], [style*="evil"], link[href*="evil"]`)].map((e) => e.outerHTML.slice(0, 200))"""
     )
@@ -102,6 +102,7 @@ def gallery() -> Iterator[Site]:
     found = {
         f"rec-{name}": Recording(f"rec-{name}", record(text, failing=len(name) % 2 == 0))
         for name, text in CORPUS.items()
+        if name in NAMES
     }
     with Site(recordings=found) as running:
         yield running
@@ -117,7 +118,7 @@ def test_as_everything_in_a_run(gallery: Site, alert: Callable[..., Visitor], pa
         visitor.page.locator(f'[data-open="rec-{name}"]').click()
         visitor.page.wait_for_url(f"**run=rec-{name}")
         exact = drawn(visitor, "speculative", CORPUS[name])
-        if not exact and name != "surrogate":  # half a character cannot be handed over to be compared
+        if not exact:
             found.setdefault(name, []).append("the text differs")
         visitor.page.locator('[data-toggle="markdown"]').click()
         visitor.page.wait_for_timeout(30)
@@ -191,6 +192,8 @@ def test_as_engine_log_and_names(alert: Callable[..., Visitor]) -> None:
 def test_injected_markup_would_not_run(site: Site, alert: Callable[..., Visitor]) -> None:
     """The second wall: were a text ever put into the page as markup, the policy would run none of it and load nothing."""
     visitor = alert(site.url).open()
+    stopped: list[str] = []
+    visitor.page.on("requestfailed", lambda request: stopped.append(request.url) if request.failure == "csp" else None)
     for name in (
         "script",
         "img-error",
@@ -213,11 +216,12 @@ def test_injected_markup_would_not_run(site: Site, alert: Callable[..., Visitor]
     heard = visitor.page.evaluate("window.alarms")
     assert not [alarm for alarm in heard if alarm.startswith(("pwned", "alert", "confirm"))]
     assert any(alarm.startswith("script-src") for alarm in heard)
-    # What was refused is written into the console, which is right here; a request that left would be a third party's.
-    assert not [trouble for trouble in visitor.troubles if trouble.startswith("dialog")]
-    left = [t for t in visitor.troubles if t.startswith("third party") and "evil" in t]
+    # What was refused is written into the console, and Chromium names a request before its policy stops it.
+    asked = [t.removeprefix("third party: ") for t in visitor.troubles if t.startswith("third party")]
+    dialogs = [trouble for trouble in visitor.troubles if trouble.startswith("dialog")]
     visitor.troubles.clear()
-    assert left == []
+    assert dialogs == []
+    assert [url for url in asked if url not in stopped] == []
 
 
 def test_in_a_report(tmp_path: Path, browser: Browser) -> None:
