@@ -136,12 +136,12 @@ class Site:
                 stack.push_async_callback(client.aclose)
             most = self._options.get("max_tokens", 4096)
             bounds = Bounds(max_tokens=most, prompt_chars=32_000, races_at_once=self._options.get("races_at_once", 1))
-            registry = Registry(lambda: clients, bounds=bounds)
-            stack.push_async_callback(registry.aclose)
             keeper = None
             if "store" in self._options:
                 keeper = Keeper(RunStore(Database(parse(self._options["store"]))), keep=self._options.get("keep", True))
                 stack.push_async_callback(keeper.aclose)
+            registry = Registry(lambda: clients, bounds=bounds)
+            stack.push_async_callback(registry.aclose)
             recordings: dict[str, Recording] = self._options.get("recordings", {})
             self.services = Services(
                 registry=registry, mode=self._options.get("mode", "managed"), control=self.control, recordings=recordings,

@@ -284,3 +284,19 @@ async def test_two_replicas_share_one_server(server: str) -> None:
     await second.delete(live.id, "both")
     for one in (first, second):
         await one.aclose()
+
+
+async def test_an_orderly_end_keeps_the_ends(file: Path) -> None:
+    """A page that is told to end stops its runs and then writes their ends: they are stopped, not interrupted."""
+    place, kept = world(gate=asyncio.Event()), Keeper(RunStore(Database(parse(f"sqlite:///{file}"))), every=5.0)
+    live = place.services.registry.start(PLAN)
+    kept.follow(live)
+    await until(lambda: len(live.log) >= 4)
+    await place.services.registry.aclose()
+    await kept.aclose()
+    after = RunStore(Database(parse(f"sqlite:///{file}")))
+    row = after.get(live.id)
+    assert row is not None
+    assert row.state == "cancelled"
+    assert after.record(live.id) == live.log.record()
+    after.database.close()
