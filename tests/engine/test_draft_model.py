@@ -16,7 +16,7 @@ from specdemo.engines.supervisor import Supervisor, vllm_launcher
 from tests.engine.conftest import RealPair, ask, log_tails
 
 WORKLOADS = ("code_editing", "open_chat", "summarisation", "templated_output")
-ACCEPTED_FLOOR = 0.20
+ACCEPTED_FLOOR = 0.10
 """Share of all drafted tokens; docs/draft-model.md has what was measured on all shipped prompts."""
 
 
