@@ -203,7 +203,8 @@ export function theory(view, { width, say, lang }) {
     ["corrected", t?.corrected_speedup, "sd-hollow sd-strong"],
     ["measured", t?.measured_speedup ?? view.speedup?.decode, "sd-speculative"],
   ];
-  if (!rows.slice(0, 2).some(([, v]) => isNumber(v))) return empty(width, say.own(t, "cause") || say("says_theory_none"));
+  if (!rows.slice(0, 2).some(([, v]) => isNumber(v)))
+    return empty(width, say.own(t, "cause") || say("says_theory_none"));
   const left = String(lang).startsWith("zh") ? 84 : 104;
   const scale = ticks(Math.max(1.2, ...rows.map(([, v]) => v ?? 0)));
   const x = (v) => left + (v / scale.at(-1)) * (width - left - RIGHT - 44);
