@@ -3,9 +3,10 @@
     python benchmarks/client_capacity.py [--rounds 6] [--streams 64] [--chunks 250] [--write]
 
 A scripted engine (its own process) sends every stream a chunk each 20 ms, as a busy server does: one token a chunk,
-in the form of vLLM's plain completions with ``return_token_ids``. Both clients read all streams to the end, each on
-asyncio's own event loop as ``vllm bench serve`` and ``specdemo bench`` do. Only the processor time of the client's
-process counts, kernel time included; the ratio is taken inside the round. Three ways, each told by itself:
+in the form of vLLM's plain completions with ``return_token_ids``. Both clients read all streams to the end, each on the
+event loop that it has in use: ``specdemo bench`` runs on uvloop, ``vllm bench serve`` on asyncio's own. Only the
+processor time of the client's process counts, kernel time included; the ratio is taken inside the round. Three ways,
+each told by itself:
 
 - *at once*: both clients read at the same time, so that whatever else the machine does meets both alike;
 - *alone*: one after the other, as a benchmark client is used, the order turned each round;
@@ -15,7 +16,7 @@ process counts, kernel time included; the ratio is taken inside the round. Three
 vLLM's client parses the JSON and keeps the text and a time a chunk. Ours checks every field, gives an event with stamp,
 token ids, text and the text of each token, holds limits and deadlines, and watches its own lateness meanwhile.
 
-The bare reader shows what no client on this loop can beat: a protocol that takes the bytes and decodes nothing.
+The bare reader shows what no client on asyncio's own loop can beat: a protocol that takes bytes and decodes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from client_common import PEER, ROOT, engine_python, machine, median, report, scripted
+from client_common import PEER, ROOT, engine_python, machine, median, report, run_own, scripted
 
 
 async def feed(url: str, streams: int, chunks: int) -> None:
@@ -155,11 +156,15 @@ def main() -> None:
     parser.add_argument("--bare", nargs=3)
     options = parser.parse_args()
     if role := options.own or options.bare:
-        asyncio.run((feed if options.own else bare)(role[0], int(role[1]), int(role[2])))
+        place, sizes = role[0], (int(role[1]), int(role[2]))
+        if options.own:
+            run_own(feed(place, *sizes))
+        else:
+            asyncio.run(bare(place, *sizes))
         return
     lines = [
         f"Client capacity: {options.streams} streams, {options.chunks} chunks each, 20 ms apart ({machine()})",
-        "  one token a chunk as vLLM sends it; each client on asyncio's loop; CPU time of its process, kernel included",
+        "  one token a chunk as vLLM sends it; specdemo on uvloop, vLLM's client on asyncio; CPU time, kernel included",
     ]
     total = options.streams * options.chunks
     sizes = [str(options.streams), str(options.chunks)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -82,3 +83,11 @@ def machine() -> str:
     """A line about where it ran, with how busy it was before."""
     load = os.getloadavg()[0]
     return f"{os.cpu_count()} cores, load {load:.1f} before, Python {sys.version.split()[0]}"
+
+
+def run_own(work: Any) -> None:
+    """Run our half on the event loop that specdemo's commands use."""
+    from specdemo.cli.loop import fast_loop
+
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        runner.run(work)

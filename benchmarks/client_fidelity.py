@@ -17,7 +17,7 @@ import subprocess
 import time
 from typing import Any
 
-from client_common import PEER, engine_python, machine, report
+from client_common import PEER, engine_python, machine, report, run_own
 
 PROMPTS = [
     "List the days of the week, then list them again three times.",
@@ -122,4 +122,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run_own(main())

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from client_common import machine, own, peer, percentile, report, scripted
+from client_common import machine, own, peer, percentile, report, run_own, scripted
 
 
 async def stamps(url: str, streams: int, chunks: int) -> None:
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--own", nargs=3)
     options = parser.parse_args()
     if options.own:
-        asyncio.run(stamps(options.own[0], int(options.own[1]), int(options.own[2])))
+        run_own(stamps(options.own[0], int(options.own[1]), int(options.own[2])))
         return
     lines = [f"Arrival stamps: {options.streams} streams, {options.chunks} chunks each, 20 ms apart ({machine()})"]
     script = {"reply": {"step_s": 0.02, "stamp": True}}

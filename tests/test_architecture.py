@@ -68,7 +68,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "ui": {"gradio", "fastapi", "starlette", "pydantic", "uvicorn", "itsdangerous", "prometheus_client"},
     "doctor": {"psutil", "platformdirs"},
     "compose": {"platformdirs", "psutil"},
-    "cli": {"typer", "rich", "uvicorn", "click", "pydantic", "pythonjsonlogger"},
+    "cli": {"typer", "rich", "uvicorn", "uvloop", "click", "pydantic", "pythonjsonlogger"},
     "__main__": set(),
     "__init__": set(),
     "app": {"gradio"},
