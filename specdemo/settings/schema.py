@@ -75,7 +75,9 @@ class Engine(_Group):
         description="Preset (`ngram`, `draft_model`, …, `none`) or vLLM's speculative_config as JSON; "
         "the profile's own when not set.",
     )
-    draft_model: str | None = Field(default=None, description="Draft model for presets that need one.")
+    draft_model: str | None = Field(
+        default=None, description="Draft model for presets that need one; one ships for `embedded`."
+    )
     k: int | None = Field(default=None, gt=0, description="Draft tokens a step; the preset's own when not set.")
     allow_lossy: bool = Field(
         default=False, description="Allow speculation whose output is not the target model's; it is then labelled."
