@@ -87,15 +87,21 @@ def test_refused_parameter_is_the_engines_word(site: Site, visit: Visit, lang: s
     assert visitor.number("speedup.decode") is None
 
 
-def test_dying_engine_leaves_the_other(site: Site, visit: Visit) -> None:
-    """An engine dies in the middle: its last words are quoted, the other side finishes, and Run can be pressed again."""
-    site.use(None, {"k": 4, "reply": {"tokens": 60, "step_s": 0.004, "fault": {"kind": "die", "after": 8}}})
+def test_dying_engine_and_missing_engine(site: Site, visit: Visit) -> None:
+    """An engine dies in the middle, and is not there for the next run: both are said, the other side goes on each time."""
     visitor = visit(site.url).open()
+    visitor.run("Live.")  # so that no warm-up comes between and dies instead
+    visitor.wait_finished()
+    site.use(None, {"k": 4, "reply": {"tokens": 60, "step_s": 0.004, "fault": {"kind": "die", "after": 8}}})
     try:
         visitor.run("Die, please.")
-        visitor.wait_finished()
         expect(pane(visitor, "speculative")).to_have_attribute("data-state", "failed")
+        visitor.wait_finished()
         expect(pane(visitor, "speculative").locator('[data-role="message"]')).to_contain_text("EngineCore")
+        expect(pane(visitor, "standard")).to_have_attribute("data-state", "finished")
+        visitor.run("Are you there?")
+        expect(pane(visitor, "speculative").locator('[data-role="message"]')).to_contain_text("Nobody answers")
+        visitor.wait_finished()
         expect(pane(visitor, "standard")).to_have_attribute("data-state", "finished")
         expect(visitor.page.locator("#sd-run")).to_be_enabled()
     finally:

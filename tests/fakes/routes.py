@@ -144,7 +144,7 @@ class Routes:
                 server.idle.set()
             if player.dead:
                 server.dead = True
-                server.refuse_connections()
+                await server.stop()  # a process that is gone keeps no connection, so that a pooled one answers nothing
 
     def _scale(self, want: Asked) -> float:
         key = str(want.prompt_ids)

@@ -51,7 +51,7 @@ class Fault:
     """What goes wrong once ``after`` steps were sent.
 
     ``kind``: close, reset, half (half an event, then close), silence, error (``body`` as in-band error, then [DONE]),
-    inject (``body`` as one more payload; text is sent raw), die (error, close, /health 503, port closed).
+    inject (``body`` as one more payload; text is sent raw), die (error, /health 503, then port and connections closed).
     """
 
     kind: str
