@@ -13,6 +13,8 @@ from specdemo.engines.wire.sse import SseDecoder, SseEvent
 from specdemo.errors import EngineError, EngineProtocolError
 
 _KEEP_RAW = 64 * 1024
+_MANY = 400
+"""Bytes of whole events from which on it pays to take them together."""
 
 
 class Heard:
@@ -45,16 +47,47 @@ class Heard:
                     out.append(token)
                     carrying += bool(token.ids or token.text or token.reasoning)
                 continue
-            for event in self._decoder.decode(piece):
-                token = self._event(event, at)
-                if token is not None:
-                    out.append(token)
-                    carrying += bool(token.ids or token.text or token.reasoning)
-                elif self.complete:
-                    break
+            carrying += self._many(piece, at, out)
         if carrying and (message := self.clumps.feed(at, carrying)) is not None:
             out.append(Noted(self._side, at, self.clumps.kind, message))
         return carrying > 0
+
+    def _many(self, piece: bytes, at: float, out: list[Event]) -> int:
+        """Any bytes; how many events with tokens they completed. Whole events in the middle are taken together."""
+        decoder, reader = self._decoder, self.reader
+        feed = reader.feed
+        start, end = decoder.whole(piece)
+        if end - start < _MANY:
+            return self._general(piece, at, out)
+        carrying = self._general(piece[:start], at, out) if start else 0
+        found = decoder.several(piece[start:end])
+        if self.complete:
+            return carrying
+        if found is None:
+            return carrying + self._general(piece[start:], at, out)
+        self._raw = None
+        for data in found:
+            if data < b"!" and not data.strip():
+                continue
+            token = feed(data, at)
+            if token is not None:
+                out.append(token)
+                carrying += bool(token.ids or token.text or token.reasoning)
+            elif reader.done or reader.error is not None:
+                return carrying
+        return carrying + self._general(piece[end:], at, out) if end < len(piece) else carrying
+
+    def _general(self, piece: bytes, at: float, out: list[Event]) -> int:
+        """Any bytes, event by event."""
+        carrying = 0
+        for event in self._decoder.decode(piece):
+            token = self._event(event, at)
+            if token is not None:
+                out.append(token)
+                carrying += bool(token.ids or token.text or token.reasoning)
+            elif self.complete:
+                break
+        return carrying
 
     def flush(self, now: float, out: list[Event]) -> None:
         """What was pending when the bytes ended: a last event without its empty line counts, half of one does not."""

@@ -13,7 +13,7 @@ from typing import Any, cast
 from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
-from specdemo.engines.wire.ordinary import ordinary
+from specdemo.engines.wire.ordinary import made, ordinary
 
 DONE = b"[DONE]"
 Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
@@ -93,7 +93,7 @@ class CompletionReader:
                 self.had_ids = True
                 if text:
                     self.had_text = True
-                return Tokens(self._side, at, ids, text, "", (text,))
+                return made(self._side, at, ids, text, (text,))
             return self._tokens(at, ids, text, reasoning, numbered, None, None)
         if data[:6] == DONE and data.strip() == DONE:
             self.done = True

@@ -76,6 +76,24 @@ class SseDecoder:
             return chunk[6:-2]
         return None
 
+    def several(self, chunk: bytes) -> list[bytes] | None:
+        """The data of each event when ``chunk`` is nothing but whole plain events; else None, untouched."""
+        if (
+            self._plain
+            and chunk.startswith(b"data: ")
+            and chunk.endswith(b"\n\n")
+            and b"\r" not in chunk
+            and _SMALLEST <= len(chunk) <= self._limit
+        ):
+            found = chunk[6:-2].split(b"\n\ndata: ")
+            if chunk.count(b"\n") == 2 * len(found):  # so none is inside the data
+                return found
+        return None
+
+    def whole(self, chunk: bytes) -> tuple[int, int]:
+        """Where in ``chunk`` whole events may begin and end; what is before and after is for ``decode``."""
+        return 0 if self._plain else chunk.find(b"\n\n") + 2, chunk.rfind(b"\n\n") + 2
+
     def decode(self, chunk: bytes) -> list[SseEvent]:
         """Events completed by ``chunk``, oldest first."""
         if self._plain and _is_one_plain_event(chunk) and len(chunk) <= self._limit:

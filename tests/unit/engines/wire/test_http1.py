@@ -159,3 +159,16 @@ def test_any_head_is_read_or_refused(data: bytes) -> None:
             assert found is None or framing(found) is not None
         except EngineProtocolError:
             pass
+
+
+LINES = st.lists(st.sampled_from([b"a", b"\r\n", b"\r", b"\n", b"data: x\n\n", b"data: y\r\n\r\n", b"z" * 20]), min_size=1, max_size=4)  # fmt: skip
+
+
+@given(st.lists(LINES.map(b"".join), max_size=12), st.booleans(), st.lists(st.integers(0, 500), max_size=4))
+def test_many_chunks_in_a_read_are_what_single_bytes_give(parts: list[bytes], end: bool, cuts: list[int]) -> None:
+    """Also with line ends inside the data, and with a size that is wrong behind right ones."""
+    data = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+    for tail in (b"0\r\n\r\n" * end, b"3\r\nabcd\r\n", b"3\r", b"3\r\nab"):
+        single = body(data + tail, list(range(len(data) + 10)))
+        assert body(data + tail, []) == body(data + tail, cuts) == single
+        assert single[2] or single[0] == b"".join(parts) + (b"ab" if tail == b"3\r\nab" else b"")

@@ -131,3 +131,40 @@ def test_a_single_event_is_what_the_general_way_gives(before: bytes, chunk: byte
     else:
         assert [found] == [event.data for event in general.decode(chunk)]
     assert quick.flush() == general.flush()
+
+
+PLAIN = st.sampled_from([b"data: a\n\n", b"data: bc\n\n", b"data: \n\n", "data: é\n\n".encode()])
+ODD = st.sampled_from(
+    [b"data: a\r\n\r\n", b"data:b\n\n", b"data: c\ndata: d\n\n", b": c\n\n", b"\n", b"data: e\n", b"f"]
+)
+
+
+@given(
+    STREAMS | st.just(b"data: x\n\n"), st.lists(PLAIN | ODD, max_size=8) | st.lists(PLAIN), st.sampled_from([20, 4096])
+)
+def test_several_events_are_what_the_general_way_gives(before: bytes, parts: list[bytes], limit: int) -> None:
+    """The same for a read that holds many events: all of them at once, or left to the general way untouched."""
+    quick, general = SseDecoder(max_event_bytes=limit), SseDecoder(max_event_bytes=limit)
+    try:
+        quick.decode(before)
+        general.decode(before)
+    except EngineProtocolError:
+        return
+    chunk = b"".join(parts)
+    found = quick.several(chunk)
+    if found is not None:
+        assert found == [event.data for event in general.decode(chunk)]
+        assert quick.flush() == general.flush()
+
+
+def test_where_whole_events_are() -> None:
+    """From the start when nothing is pending, else behind the first empty line; up to the last one."""
+    decoder = SseDecoder()
+    assert decoder.several(b"data: a\n\n") is None  # the start of a stream may hold a byte order mark
+    assert decoder.decode(b"data: a\n\n") == [SseEvent(b"a")]
+    assert decoder.whole(b"data: b\n\ndata: c\n\nda") == (0, 18)
+    assert decoder.several(b"data: b\n\ndata: c\n\n") == [b"b", b"c"]
+    assert decoder.several(b"data: b\n\ndata: c\n") is None
+    decoder.decode(b"da")
+    assert decoder.whole(b"ta: b\n\ndata: c\n\nda") == (7, 16)
+    assert decoder.several(b"data: c\n\n") is None
