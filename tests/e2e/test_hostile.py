@@ -23,6 +23,7 @@ from specdemo.ui.recordings import Recording
 from tests.e2e.conftest import Visitor
 from tests.e2e.hostile import CORPUS
 from tests.e2e.site import Site
+from tests.e2e.test_runs_tab import runs_tab
 from tests.fakes.bench_samples import failed, prompts
 from tests.unit.bench.test_report import forms
 from tests.unit.bench.test_report import record as bench_record
@@ -147,7 +148,7 @@ def test_as_file_name_and_imported_run(tmp_path: Path, alert: Callable[..., Visi
     """Runs brought in from files, with hostile names and contents, are listed, opened and compared as text."""
     with Site(store=f"sqlite:///{tmp_path}/runs.db") as site:
         visitor = alert(site.url).open()
-        visitor.page.get_by_role("tab", name="Runs").click()
+        runs_tab(visitor)
         box = visitor.page.locator('#sd-runs input[type="file"]')
         for number, name in enumerate(("script", "img-error", "attribute-double", "rtl", "md-image", "handlebars")):
             document = json.dumps(to_json(record(CORPUS[name], f"imported-run-number-{number:04d}"))).encode()
@@ -159,8 +160,13 @@ def test_as_file_name_and_imported_run(tmp_path: Path, alert: Callable[..., Visi
             b"[]",
             json.dumps({"schema": 99, "x": CORPUS["img-error"]}).encode(),
         ):
-            box.set_input_files({"name": f"{CORPUS['img-error-bare'].replace('/', '∕')}.json", "mimeType": "application/json", "buffer": junk})  # fmt: skip
-            expect(visitor.page.locator("#sd-runs [data-role='trouble']")).to_be_visible()
+            file = f"{CORPUS['img-error-bare'].replace('/', '∕')}.json"
+            with visitor.page.expect_response(f"{site.url}runs") as refused:
+                box.set_input_files({"name": file, "mimeType": "application/json", "buffer": junk})
+            assert 400 <= refused.value.status < 500
+            said = visitor.page.locator("#sd-runs [data-role='said']")
+            expect(said).to_have_attribute("data-kind", "error")
+            expect(said).to_contain_text(refused.value.json()["error"])
         assert alarms(visitor) == []
         for index in (0, 1):
             visitor.page.locator("#sd-runs [data-do='pick']").nth(index).check()
