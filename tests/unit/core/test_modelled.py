@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -45,4 +46,4 @@ def test_a_full_device_pays_for_every_token() -> None:
 def test_a_larger_batch_never_gains_more() -> None:
     """The gain shrinks, or stays, as the batch grows."""
     gains = [modelled_speedup(0.8, 4, 0.05, batch=batch, room=295) for batch in range(1, 400)]
-    assert all(later <= earlier + 1e-12 for earlier, later in zip(gains, gains[1:], strict=False))
+    assert all(later <= earlier + 1e-12 for earlier, later in itertools.pairwise(gains))

@@ -36,7 +36,9 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
     assert benchmark_path(tmp_path, "sweep-1").is_dir()
 
 
-@pytest.mark.parametrize("name", ["../secret", "..", "", "a/b", "/etc/passwd", ".hidden", "x\x00y", "unknown", "ä" * 200])
+@pytest.mark.parametrize(
+    "name", ["../secret", "..", "", "a/b", "/etc/passwd", ".hidden", "x\x00y", "unknown", "ä" * 200]
+)
 def test_names_stay_in_their_folder(tmp_path: Path, name: str) -> None:
     """A name that is none, or of nothing that is there, is one sentence."""
     put(tmp_path / "secret.jsonl", 1)
