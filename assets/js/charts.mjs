@@ -115,13 +115,17 @@ export function progress(view, { width, say, lang }) {
 
 const chart = (width, shapes, says) => ({ width, height: HEIGHT, shapes, says });
 
-const circle = (x, y) => shape("circle", { cx: round(x), cy: round(y), r: 4, class: "sd-reach" });
+const circle = (x, y, r) => shape("circle", { cx: round(x), cy: round(y), r, class: "sd-reach" });
+
+const NARROW = 46; // px a bar may claim; below it a value with a decimal would run into its neighbours
 
 /** Upright bars with their values on top. `bars`: [name, value, class]; `marks`: values drawn as a circle beside the bar. */
-function columns(width, bars, { yTicks, show, tick, xLabel, yLabel, marks = [] }) {
+function columns(width, bars, { yTicks, show, brief, tick, xLabel, yLabel, marks = [] }) {
   const { y, shapes } = frame(width, yTicks, tick ?? show, xLabel, yLabel);
   const slot = (width - LEFT - RIGHT) / bars.length;
   const bar = Math.min(slot * 0.62, 56);
+  const narrow = slot < NARROW;
+  const written = narrow && brief ? brief : show;
   bars.forEach(([name, value, kind], i) => {
     const middle = LEFT + slot * (i + 0.5);
     shapes.push(
@@ -134,9 +138,10 @@ function columns(width, bars, { yTicks, show, tick, xLabel, yLabel, marks = [] }
         class: `sd-column ${kind}`,
       }),
     );
-    shapes.push(label(middle, y(value) - 5, show(value), "value"));
+    shapes.push(label(middle, y(value) - 5, written(value), "value"));
     shapes.push(label(middle, HEIGHT - BOTTOM + 14, name));
-    if (isNumber(marks[i])) shapes.push(circle(middle + bar / 2 + 9, y(marks[i])));
+    const beside = middle + bar / 2 + Math.min(9, (slot - bar) / 2);
+    if (isNumber(marks[i])) shapes.push(circle(beside, y(marks[i]), narrow ? 3 : 4));
   });
   return shapes;
 }
@@ -152,6 +157,7 @@ export function positions(view, { width, say, lang }) {
     {
       yTicks: [0, 0.25, 0.5, 0.75, 1],
       show: (v) => percent(v, lang),
+      brief: (v) => `${v < 1 ? Math.min(99, Math.round(v * 100)) : 100}%`,
       tick: (v) => `${Math.round(v * 100)}%`,
       xLabel: say("axis_position"),
       marks: reached,

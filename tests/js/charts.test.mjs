@@ -80,6 +80,21 @@ test("acceptance by position: one bar a position, as high as its share, with a c
   );
 });
 
+test("eight narrow positions: whole percents, and circles that stay clear of the values beside them", () => {
+  const view = example();
+  const shares = [1, 0.999, 0.938, 0.938, 0.5, 0.25, 0.125, 0.062];
+  Object.assign(view.sides.speculative.metrics.acceptance, { per_position: shares, per_position_conditional: shares });
+  const chart = CHARTS.positions(view, { ...how, width: 320 });
+  const values = chart.shapes.filter((s) => s.tag === "text" && /^\d+%$/.test(s.text ?? ""));
+  assert.ok(["100%", "99%", "94%", "6%"].every((text) => values.some((s) => s.text === text)));
+  const [bars, circles] = [rects(chart), chart.shapes.filter((s) => s.attributes.class === "sd-reach")];
+  circles.forEach(({ attributes: { cx, r } }, i) => {
+    const { x, width } = bars[i].attributes;
+    assert.ok(cx - r >= x + width, "beside its bar");
+    if (bars[i + 1]) assert.ok(cx + r <= bars[i + 1].attributes.x, "before the next");
+  });
+});
+
 test("accepted per step: bars for 0 to k, and the steps without a draft apart", () => {
   const chart = CHARTS.steps(example(), how);
   assert.equal(rects(chart).length, 5);
