@@ -124,7 +124,7 @@ def test_right_to_left_lines(show: Show) -> None:
         """() => {
           const output = document.querySelector('[data-side=standard] [data-role=output]');
           const edge = (word) => {
-            const block = [...output.children].find((b) => b.textContent.includes(word));
+            const block = [...output.querySelectorAll('.sd-block')].find((b) => b.textContent.includes(word));
             const box = [...block.querySelectorAll('.sd-tok')].find((t) => t.textContent.includes(word));
             const rect = box.getBoundingClientRect(), whole = block.getBoundingClientRect();
             return [rect.left - whole.left, whole.right - rect.right];
@@ -275,7 +275,7 @@ def test_failed_side_says_so_and_the_other_goes_on(show: Show) -> None:
 
 LINES = """() => {
   const output = document.querySelector('[data-side=speculative] [data-role=output]');
-  const parts = [...output.children];
+  const parts = [...output.querySelectorAll('.sd-block')];
   const cut = parts.reduce((sum, part) => sum + part.getBoundingClientRect().height, 0);
   const whole = document.createElement('div');
   whole.className = 'sd-block';

@@ -1,16 +1,21 @@
 /**
  * One side's text on the page. Tokens become spans by textContent alone, appended to block elements; a new block begins
  * only after a line end, so the browser lays out the last block and nothing else. What is shown is never touched again.
+ * Blocks stand in chunks: whoever passes over the text in each frame (layout, paint) meets a few chunks and the last
+ * one's blocks, not every block there is.
  */
 import { beginsStep, originOf } from "../frame.mjs";
 import { cut, isLong, join } from "./lines.mjs";
 
 const NEAR_BOTTOM = 40; // px: closer than this, the text follows its end
 const LONGEST_PIECE = 400; // characters of one span: growing it means shaping all of it again
+const BLOCKS_A_CHUNK = 24;
 const SPANS_A_FRAME = 500; // a late viewer's thousands of tokens come over several frames, none of them long
 
 const NAMES = { d: "sd-tok sd-draft", t: "sd-tok", u: "sd-tok sd-unknown", m: "sd-tok sd-mixed" };
 const nameOf = (side, token) => NAMES[originOf(token)] + (beginsStep(side, token) ? " sd-step" : "");
+
+const make = (name) => Object.assign(document.createElement("div"), { className: name });
 
 /** @param {HTMLElement} root the data-role="output" element */
 export function createOutput(root) {
@@ -20,6 +25,7 @@ export function createOutput(root) {
   let done = 0; // units of it that are shown
   let block = null;
   let stick = true;
+  let moved = false; // written since the last settle()
 
   root.addEventListener(
     "scroll",
@@ -53,9 +59,9 @@ export function createOutput(root) {
 
   function addPiece(side, token, text) {
     if (block === null) {
-      block = document.createElement("div");
-      block.className = "sd-block";
-      root.append(block);
+      block = make("sd-block");
+      if (!(root.lastElementChild?.childElementCount < BLOCKS_A_CHUNK)) root.append(make("sd-chunk"));
+      root.lastElementChild.append(block);
     }
     const span = document.createElement("span");
     span.className = nameOf(side, token);
@@ -100,9 +106,16 @@ export function createOutput(root) {
         done = 0;
       }
     }
-    if (block !== null && isLong(block)) block = cut(block, split);
-    if (offset > began && stick) root.scrollTop = root.scrollHeight;
+    moved ||= offset > began;
     return offset >= shown;
+  }
+
+  /** What needs the layout. Called when both sides' texts are written, so that the browser lays out once a frame. */
+  function settle() {
+    if (!moved) return;
+    moved = false;
+    if (block !== null && isLong(block)) block = cut(block, split);
+    if (stick) root.scrollTop = root.scrollHeight;
   }
 
   /** Back to `shown` units: the end is cut off, the beginning stays as it is. */
@@ -111,7 +124,10 @@ export function createOutput(root) {
       const { span } = pieces.pop();
       const parent = span.parentNode;
       span.remove();
-      if (parent?.childNodes.length === 0) parent.remove();
+      if (parent?.childNodes.length > 0) continue;
+      const chunk = parent?.parentNode;
+      parent?.remove();
+      if (chunk?.childNodes.length === 0) chunk.remove();
     }
     const last = pieces.at(-1);
     if (last) {
@@ -150,6 +166,7 @@ export function createOutput(root) {
 
   return {
     show,
+    settle,
     clear,
     repaint,
     /** The span that a token begins with. */

@@ -21,11 +21,17 @@ export function createPlots(root) {
       plot: figure.querySelector('[data-role="plot"]'),
       says: figure.querySelector('[data-role="says"]'),
       drawn: "",
+      width: null,
     }));
+  // The width is told, not asked for: a question would have the browser lay out the page before it is complete.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries) plots.find(({ plot }) => plot === target).width = contentRect.width;
+  });
+  for (const { plot } of plots) sizes.observe(plot);
 
   function draw(view, say, lang) {
     for (const plot of plots) {
-      const width = Math.max(240, Math.min(WIDEST, Math.round(plot.plot.clientWidth) || WIDEST));
+      const width = Math.max(240, Math.min(WIDEST, Math.round(plot.width ?? plot.plot.clientWidth) || WIDEST));
       const chart = plot.draw(view, { width, say, lang });
       const drawn = JSON.stringify(chart);
       if (drawn === plot.drawn) continue;
