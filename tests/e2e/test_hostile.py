@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, expect
 
 from specdemo.bench.identity import Split
 from specdemo.bench.plan import BenchPlan
@@ -68,9 +68,12 @@ def alert(visit: Visit) -> Callable[..., Visitor]:
     def arrive(url: str) -> Visitor:
         visitor = visit(url)
         visitor.context.add_init_script(TRIPWIRE)
-        visitor.page.on(
-            "dialog", lambda dialog: (visitor.troubles.append(f"dialog: {dialog.message}"), dialog.dismiss())
-        )
+
+        def opened(dialog: Dialog) -> None:
+            visitor.troubles.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        visitor.page.on("dialog", opened)
         return visitor
 
     return arrive
@@ -237,7 +240,12 @@ def test_in_a_report(tmp_path: Path, browser: Browser) -> None:
     page: Page = browser.new_page()
     troubles: list[str] = []
     page.add_init_script(TRIPWIRE)
-    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+
+    def opened(dialog: Dialog) -> None:
+        troubles.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", opened)
     page.on("request", lambda r: troubles.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
     page.goto(path.as_uri())
     page.wait_for_timeout(300)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,8 @@ def test_counts() -> None:
         None
     ] * 10
     assert fields.counts([1, 2]) == (1, 2)
-    assert [fields.counts(value) for value in ([1, True], [1, "2"], "12", None, [-1], {})] == [None] * 6
+    strange: tuple[Any, ...] = ([1, True], [1, "2"], "12", None, [-1], {})
+    assert [fields.counts(value) for value in strange] == [None] * 6
 
 
 def test_numbers_mappings_texts() -> None:
@@ -62,7 +64,8 @@ def test_numbers_mappings_texts() -> None:
     assert [fields.number(value) for value in (1, -2.5)] == [1.0, -2.5]
     assert [fields.number(value) for value in (True, "1", None, math.nan, 10**400)] == [None] * 5
     assert fields.mapping({"a": 1}) == {"a": 1}
-    assert [fields.mapping(value) for value in (None, [], "x")] == [{}] * 3
+    strange: tuple[Any, ...] = (None, [], "x")
+    assert [fields.mapping(value) for value in strange] == [{}] * 3
     assert [fields.text(value) for value in ("x", None, 1, ["x"])] == ["x", "", "", ""]
 
 

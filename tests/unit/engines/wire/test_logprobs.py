@@ -39,9 +39,8 @@ def test_plain_shape() -> None:
 
 def test_absent_and_impossible_values() -> None:
     """No entries give None; probabilities over 1 are no values; a rounding above is forgiven."""
-    assert [
-        logprobs(value, ()) for value in (None, [], "x", {}, {"content": []}, {"tokens": []}, {"tokens": None})
-    ] == [None] * 7
+    absent: tuple[Any, ...] = (None, [], "x", {}, {"content": []}, {"tokens": []}, {"tokens": None})
+    assert [logprobs(value, ()) for value in absent] == [None] * 7
     found = logprobs({"content": [{"token": "a", "logprob": 0.5}, {"token": "b", "logprob": 1e-9}, 5]}, ())
     assert found is not None
     assert [entry.logprob for entry in found] == [None, 0.0, None]
