@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
+from gradio import processing_utils
 from starlette.types import ASGIApp
 
 from specdemo.errors import ConfigError
@@ -80,6 +81,7 @@ def build_app(
         max_file_size=min(front.upload_bytes, LIMITS.file_bytes),  # prompt files and stored runs
     )
     _calm(demo)
+    _fetch_nothing()
     head = assets.text("html/head.html").strip()  # its addresses are relative: right under any sub-path
     return front.before(app, services, root_path=root_path, head=head)
 
@@ -91,6 +93,16 @@ def _calm(demo: gr.Blocks) -> None:
         queue.sleep_when_free = 0.02
     if hasattr(queue, "progress_update_sleep_when_free"):
         queue.progress_update_sleep_when_free = 0.05
+
+
+async def _refuse_address(url: str, cache_dir: str) -> str:  # noqa: ARG001 - Gradio's own names
+    raise gr.Error("This page fetches nothing from other addresses; send the file itself.", print_exception=False)
+
+
+def _fetch_nothing() -> None:
+    # A file that is named by an address would be fetched by Gradio, from any public server and whatever its size.
+    # Replaced in the module, since Gradio makes new components while it runs: on components it would be lost.
+    processing_utils.async_ssrf_protected_download = _refuse_address
 
 
 def listen(host: str, port: int) -> socket.socket:
