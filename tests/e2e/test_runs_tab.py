@@ -121,6 +121,44 @@ def test_search_compare_delete(address: str, visit: Visit) -> None:
         page.close()
 
 
+def test_two_configurations_stand_side_by_side(address: str, visit: Visit) -> None:
+    """Two recorded runs of different methods and k: the list tells them apart, and comparing shows what differs."""
+    folder = Path(__file__).parents[2] / "assets" / "runs"
+    with Site(store=address) as site:
+        visitor = visit(site.url).open()
+        runs_tab(visitor)
+        page = visitor.page
+        rows = page.locator('[data-role="rows"] tr')
+        for count, name in enumerate(("4-code.json", "7-draft-model.json"), start=1):
+            page.locator('[data-part="runs"] [data-role="file"]').set_input_files(folder / name)
+            expect(rows).to_have_count(count)
+        for method, speedup in (("ngram, k = 8", 4.8), ("draft_model, k = 1", 1.108)):
+            row = rows.filter(has_text=method)
+            expect(row).to_have_count(1)
+            shown = row.locator('[data-field="speedup"]')
+            assert float(shown.get_attribute("data-value") or 0) == pytest.approx(speedup, abs=0.01)
+            row.locator('[data-do="pick"]').check()
+        page.locator('[data-do="compare"]').click()
+        compared = page.locator('[data-role="compare"]')
+        heads = compared.locator("table").nth(0).locator("thead th[scope=col]")
+        expect(heads.nth(0)).to_contain_text("ngram, k = 8")
+        expect(heads.nth(1)).to_contain_text("draft_model, k = 1")
+
+        def cells(name: str, table: int) -> list[str]:
+            line = compared.locator("table").nth(table).locator("tbody tr", has=page.get_by_text(name, exact=True))
+            expect(line).to_have_count(1)
+            return line.locator("td").all_inner_texts()
+
+        assert cells("speculative.method", 1) == ["ngram", "draft_model"]
+        assert cells("speculative.k", 1) == ["8", "1"]
+        assert cells("Decode speedup", 0)[:2] == ["4.80×", "1.11×"]
+        first, second = cells("Speculative: Acceptance rate", 0)[:2]
+        assert first.endswith("%")
+        assert second.endswith("%")
+        assert first != second
+        page.close()
+
+
 def test_import_and_download(address: str, visit: Visit, tmp_path: Path) -> None:
     """A file from another machine is listed and played as such, its markup shown as text; a bad one is refused."""
     document = to_json(RunRecord(golden.HEADER, golden.EVENTS))

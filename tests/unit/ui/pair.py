@@ -35,6 +35,8 @@ class ScriptedEngine:
     pause: float = 0.0
     gate: asyncio.Event | None = None
     fail_after: int | None = None
+    method: str = "ngram"
+    k: int = 4
     open_streams: int = 0
     asked: list[Prompt] = field(default_factory=list)
 
@@ -69,15 +71,15 @@ class ScriptedEngine:
         later = [len(burst) for burst in self.bursts[1:]]
         taken = tuple(size - 1 for size in later)
         return RequestSpeculation(
-            steps=len(later), drafted=4 * len(later), accepted=sum(taken), max_draft=4,
-            accepted_per_step=taken, drafted_per_step=(4,) * len(later),
+            steps=len(later), drafted=self.k * len(later), accepted=sum(taken), max_draft=self.k,
+            accepted_per_step=taken, drafted_per_step=(self.k,) * len(later),
         )  # fmt: skip
 
     async def facts(self) -> EngineFacts:
         speculating = self.side is Side.SPECULATIVE
         return EngineFacts(
             side=self.side, model=self.model, version="0.32.0", max_model_len=2048, speculating=speculating,
-            method="ngram" if speculating else None, k=4 if speculating else None, device_key="cpu:0-1@host",
+            method=self.method if speculating else None, k=self.k if speculating else None, device_key="cpu:0-1@host",
         )  # fmt: skip
 
     async def tokenize(self, prompt: Prompt) -> tuple[int, ...] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from specdemo.core.events import Side
 from specdemo.core.prompt import chat
 from specdemo.core.run import RunPlan, RunRecord
 from specdemo.runs import stored
@@ -20,7 +21,7 @@ from specdemo.ui.form import Form
 from specdemo.ui.handlers import Desk
 from specdemo.ui.visitors import NOBODY
 from tests.golden import frames_run as golden
-from tests.unit.ui.pair import World
+from tests.unit.ui.pair import WORDS, World
 from tests.unit.ui.runs_page import DOCUMENT, ME, OURS, YOU, client, run
 from tests.unit.ui.test_feed import parse as frames_of
 
@@ -180,6 +181,34 @@ async def test_two_runs_side_by_side(place: World) -> None:
     assert values["speculative.acceptance.rate"][0] == values["speculative.acceptance.rate"][1]
     assert same["same_prompt"] is True
     assert same["differs"] == []
+
+
+async def test_two_configurations_are_told_apart(place: World) -> None:
+    """One prompt under two speculative configurations: the list names each, the comparison has what differs and by how much."""
+    first = await run(place)
+    other = place.engines[Side.SPECULATIVE]
+    other.method, other.k, other.bursts = "draft_model", 1, [WORDS[i : i + 2] for i in range(0, len(WORDS), 2)]
+    second = await run(place)
+    for run_id in (first, second):
+        forget(place, run_id)  # both come from the store
+    async with client(place.services, ME) as mine:
+        rows = (await mine.get("/runs")).json()["runs"]
+        answer = (await mine.get("/runs/compare", params={"a": first, "b": second})).json()
+    configurations = [("ngram", 4), ("draft_model", 1)]
+    assert {row["id"]: (row["method"], row["k"]) for row in rows} == dict(
+        zip((first, second), configurations, strict=True)
+    )
+    assert all(row["speedup"] > 0 for row in rows)
+    assert answer["same_prompt"] is True
+    assert [(side["method"], side["k"]) for side in answer["sides"]] == configurations
+    assert {row["name"]: row["values"] for row in answer["differs"]} == {
+        "speculative.method": ["ngram", "draft_model"],
+        "speculative.k": ["4", "1"],
+    }
+    values = {row["name"]: row["values"] for row in answer["numbers"]}
+    assert values["speedup.decode"] == [next(r["speedup"] for r in rows if r["id"] == one) for one in (first, second)]
+    assert values["speculative.acceptance.rate"] == [pytest.approx(44 / 60), 1.0]
+    assert values["speculative.acceptance.mean_length"] == [pytest.approx(59 / 15), 2.0]
 
 
 async def test_a_store_that_fails_leaves_the_page_working(place: World, tmp_path: Path) -> None:
