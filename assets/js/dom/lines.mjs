@@ -1,4 +1,7 @@
 /**
+ * Blocks of text that grow. They stand in chunks: whoever passes over the text in each frame (layout, paint, a pointer)
+ * meets a few chunks and the last one's blocks, not every block there is.
+ *
  * Long paragraphs. A browser lays out a paragraph as a whole at each change, so a line that never ends would cost more
  * with every token. A paragraph over LIMIT spans is therefore cut where the browser has broken the line anyway: nothing
  * on the screen moves, and only the last part is laid out again. When the width changes the parts are joined first.
@@ -8,6 +11,43 @@ import { direct } from "../format.mjs";
 const LIMIT = 300; // spans of a block that may still grow ...
 const SLACK = 60; // ... and so many more, in which a line surely begins
 const NEXT_LINE = 12; // px: this much lower is another line, however high an emoji is
+
+const BLOCKS_A_CHUNK = 24;
+
+export const make = (name) => Object.assign(document.createElement("div"), { className: name });
+
+/** The chunk that the next block goes into. @param {number} more  how many blocks over the usual it may hold */
+export function chunk(root, more = 0) {
+  const last = root.lastElementChild;
+  return last?.childElementCount < BLOCKS_A_CHUNK + more ? last : root.appendChild(make("sd-chunk"));
+}
+
+/** Takes a block out, and its chunk when that was the last one in it. */
+export function drop(block) {
+  const home = block.parentNode;
+  block.remove();
+  if (home.childElementCount === 0) home.remove();
+}
+
+/** Plain text that only grows, a block a line: what is shown is never laid out again. @param {HTMLElement} root */
+export function createPlain(root) {
+  let from = null; // whose text it is
+  let shown = 0;
+  let block = null;
+  return (owner, text) => {
+    if (owner !== from || text.length < shown) {
+      root.textContent = "";
+      [from, shown, block] = [owner, 0, null];
+    }
+    if (text.length === shown) return;
+    for (const line of text.slice(shown).match(/[^\n]*\n|[^\n]+/g)) {
+      block ??= chunk(root).appendChild(make("sd-thought"));
+      block.append(line);
+      if (line.endsWith("\n")) block = null;
+    }
+    shown = text.length;
+  };
+}
 
 export const isLong = (block) => block.childElementCount > LIMIT + SLACK;
 
@@ -55,8 +95,7 @@ export function cut(block, split) {
   const direction = block.dir || (direct(block.textContent.slice(0, 2000)) ?? "ltr");
   for (const [span, at] of places(block).reverse()) {
     const first = at === 0 ? span : split(span, at);
-    const part = document.createElement("div");
-    part.className = "sd-block sd-part";
+    const part = make("sd-block sd-part");
     part.dir = direction; // the paragraph's, whatever letter this part begins with
     const range = document.createRange();
     range.setStartBefore(first);

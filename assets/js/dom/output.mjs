@@ -1,21 +1,16 @@
 /**
  * One side's text on the page. Tokens become spans by textContent alone, appended to block elements; a new block begins
  * only after a line end, so the browser lays out the last block and nothing else. What is shown is never touched again.
- * Blocks stand in chunks: whoever passes over the text in each frame (layout, paint) meets a few chunks and the last
- * one's blocks, not every block there is.
  */
 import { beginsStep, originOf } from "../frame.mjs";
-import { cut, isLong, join } from "./lines.mjs";
+import { chunk, cut, drop, isLong, join, make } from "./lines.mjs";
 
 const NEAR_BOTTOM = 40; // px: closer than this, the text follows its end
 const LONGEST_PIECE = 400; // characters of one span: growing it means shaping all of it again
-const BLOCKS_A_CHUNK = 24;
 const SPANS_A_FRAME = 500; // a late viewer's thousands of tokens come over several frames, none of them long
 
 const NAMES = { d: "sd-tok sd-draft", t: "sd-tok", u: "sd-tok sd-unknown", m: "sd-tok sd-mixed" };
 const nameOf = (side, token) => NAMES[originOf(token)] + (beginsStep(side, token) ? " sd-step" : "");
-
-const make = (name) => Object.assign(document.createElement("div"), { className: name });
 
 /** @param {HTMLElement} root the data-role="output" element */
 export function createOutput(root) {
@@ -58,11 +53,7 @@ export function createOutput(root) {
   }
 
   function addPiece(side, token, text) {
-    if (block === null) {
-      block = make("sd-block");
-      if (!(root.lastElementChild?.childElementCount < BLOCKS_A_CHUNK)) root.append(make("sd-chunk"));
-      root.lastElementChild.append(block);
-    }
+    block ??= chunk(root).appendChild(make("sd-block"));
     const span = document.createElement("span");
     span.className = nameOf(side, token);
     if (done > 0) span.classList.remove("sd-step"); // a later part of a token begins no step
@@ -124,10 +115,7 @@ export function createOutput(root) {
       const { span } = pieces.pop();
       const parent = span.parentNode;
       span.remove();
-      if (parent?.childNodes.length > 0) continue;
-      const chunk = parent?.parentNode;
-      parent?.remove();
-      if (chunk?.childNodes.length === 0) chunk.remove();
+      if (parent?.childNodes.length === 0) drop(parent);
     }
     const last = pieces.at(-1);
     if (last) {

@@ -6,6 +6,7 @@ import { createPacer } from "../pacer.mjs";
 import { words } from "../words.mjs";
 import { createBoard, put, sentence } from "./board.mjs";
 import { createControls, savedDisplay } from "./controls.mjs";
+import { createPlain } from "./lines.mjs";
 import { createOutput } from "./output.mjs";
 import { createPlots } from "./plots.mjs";
 import { createProse } from "./prose.mjs";
@@ -35,7 +36,7 @@ export function createPage(root, fire = () => {}) {
         box,
         follow,
         lag: find("lag"),
-        reasoning: find("reasoning"),
+        reason: createPlain(find("reasoning")),
         reasoningBox: find("reasoning-box"),
       };
       return [
@@ -226,10 +227,9 @@ export function createPage(root, fire = () => {}) {
         complete = true;
       }
     } else complete = pane.output.show(side, shown, pane.pacer.isBoundary);
-    if (pane.reasoning && pane.reasoning.textContent.length !== side.reasoning.length) {
-      pane.reasoning.textContent = side.reasoning;
-      pane.reasoningBox.hidden = side.reasoning === "";
-    }
+    pane.reason(side, side.reasoning);
+    const thought = side.reasoning !== "";
+    if (pane.reasoningBox.hidden === thought) pane.reasoningBox.hidden = !thought;
     if (pane.follow && pane.follow.hidden !== pane.output.following) pane.follow.hidden = pane.output.following;
     return complete && pane.pacer.idle();
   }

@@ -2,7 +2,9 @@
 import { direct } from "../format.mjs";
 import { highlight } from "../highlight.mjs";
 import { createMarkdown } from "../markdown.mjs";
+import { chunk, drop } from "./lines.mjs";
 
+const HEADING_FITS = 24; // a heading rather joins a full chunk: in a new one its margin would not collapse with the one above
 const TAGS = { strong: "strong", em: "em", del: "del", code: "code" };
 
 function make(tag, name, text) {
@@ -85,12 +87,12 @@ export function createProse(root, say) {
   }
 
   function draw(from) {
-    while (views.length > markdown.blocks.length) views.pop().element.remove();
+    while (views.length > markdown.blocks.length) drop(views.pop().element);
     for (let i = from; i < markdown.blocks.length; i += 1) {
       const block = markdown.blocks[i];
       let view = views[i];
       if (view && (view.block !== block || view.type !== block.type || block.type !== "code")) {
-        for (const old of views.splice(i)) old.element.remove();
+        for (const old of views.splice(i)) drop(old.element);
         view = undefined;
       }
       if (view === undefined) {
@@ -101,7 +103,7 @@ export function createProse(root, say) {
           if (block.language) element.append(make("small", "sd-md-language", block.language));
           view.code = element.appendChild(make("pre")).appendChild(make("code"));
         }
-        root.append(element);
+        chunk(root, block.type === "heading" ? HEADING_FITS : 0).append(element);
         views.push(view);
       }
       if (block.type === "code") codeLines(view, block);
