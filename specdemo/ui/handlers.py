@@ -58,6 +58,9 @@ class Desk:
         try:
             live = self.begin(form, who)
         except SpecDemoError as error:
+            # Else the last word on an earlier run would take this sentence's place.
+            if self.settled(lang, visitor, who) is not None:
+                self._latest.pop(visitor, None)
             yield no, panes.status(worded(error, lang), "error"), hidden, gr.update(interactive=True)
             return
         self._remember(visitor, live.id)

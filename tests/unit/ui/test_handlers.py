@@ -15,6 +15,7 @@ from specdemo.errors import PromptError, UsageError
 from specdemo.ui.asked import event_data
 from specdemo.ui.form import BEST_TOKENS, Form
 from specdemo.ui.handlers import Desk
+from specdemo.ui.quota import Allowance, Quota
 from tests.unit.ui.pair import WORDS, Control, world
 
 WHOLE = "".join(text for _, text in WORDS)
@@ -127,6 +128,35 @@ async def test_stop_before_the_page_knows_its_run() -> None:
     assert "Stopped" in (desk.settled("en", "me") or "")
     assert desk.settled("en", "nobody") is None
     await others.aclose()
+
+
+async def test_a_refusal_stays() -> None:
+    """The last word on an earlier run does not take the place of the sentence that refuses the next one."""
+    place = world(quota=Quota(Allowance(runs_per_minute=2), clock=lambda: 0.0))
+    desk = Desk(place.services)
+    await _all(desk.run(Form("go"), "en", "me"))
+    assert "Finished" in (desk.settled("en", "me") or "")
+    [refused] = await _all(desk.run(Form("  "), "en", "me"))
+    assert 'data-kind="error"' in refused[1]
+    assert desk.settled("en", "me") is None
+    await _all(desk.run(Form("go"), "en", "me"))
+    assert "Finished" in (desk.settled("en", "me") or "")
+    [refused] = await _all(desk.run(Form("go"), "en", "me"))
+    assert "2 runs a minute" in refused[1]
+    assert desk.settled("en", "me") is None
+
+
+async def test_a_refusal_leaves_a_run_that_goes_on_to_stop() -> None:
+    """Refused while an earlier run still goes on, a visitor can stop that run, and hears its end."""
+    place = world(gate=asyncio.Event(), quota=Quota(Allowance(open_runs=1)))
+    desk = Desk(place.services)
+    mine = desk.run(Form("go"), "en", "me")
+    await anext(mine)
+    [refused] = await _all(desk.run(Form("again"), "en", "me"))
+    assert 'data-kind="error"' in refused[1]
+    await mine.aclose()
+    update = await desk.stopped("{}", "en", "me")
+    assert "Stopped" in update[1]
 
 
 async def test_waiting_visitors_see_their_place() -> None:
