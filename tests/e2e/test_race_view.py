@@ -300,6 +300,34 @@ def test_a_long_paragraph_is_cut_where_lines_break(show: Show) -> None:
     assert text(page, SPECULATIVE) == spoken("long", "race", SPECULATIVE)
 
 
+CHUNKS = """() => ['[data-side=standard] [data-role=output]', '[data-side=standard] [data-role=reasoning]'].map((at) => {
+  const chunks = [...document.querySelector(at).children];
+  const blocks = chunks.map((chunk) => chunk.childElementCount);
+  return [chunks.length, Math.min(...blocks), Math.max(...blocks), blocks.reduce((a, b) => a + b)];
+})"""
+
+
+def test_a_frame_does_not_meet_every_line(show: Show) -> None:
+    """C01: lines and thoughts stand in chunks, none of them empty or full of everything, also after scrubbing back."""
+    page = show("?run=lines&how=race&now=1")
+    page.locator('[data-mode="done"]').wait_for()
+    thoughts = "".join(serve.thought("lines", step) for step in range(len(serve.LINES)))
+    for share in (1000, 200, 1000):
+        page.locator('[data-role="scrub"]').fill(str(share))
+        if share == 1000:
+            ended(page, "lines", "race")
+            assert page.locator('[data-side="standard"] [data-role="reasoning"]').text_content() == thoughts
+        else:
+            expect(page.locator('[data-side="standard"] .sd-block')).not_to_have_count("".join(serve.LINES).count("\n"))
+        for chunks, least, most, blocks in page.evaluate(CHUNKS):
+            assert 1 <= least <= most <= 30
+            assert chunks <= blocks / 20 + 1
+    page.locator('[data-toggle="markdown"]').click()
+    output = page.locator('[data-side="standard"] [data-role="output"]')
+    expect(output.locator(".sd-md")).to_have_count(serve.LINES.count("\n\n") + 1)
+    assert output.evaluate("node => node.childElementCount") == 2
+
+
 @pytest.mark.parametrize("width", [390, 768, 2560])
 def test_nothing_overflows(show: Show, width: int) -> None:
     """C13: no width scrolls sideways, not even with a word of 3,000 letters."""

@@ -4,7 +4,7 @@
 
 Runs: the pairs of ``tests/traces`` (list, chat, code, summ, zh), ``split`` (texts that part), ``fail`` (one side breaks),
 ``odd`` (ODD: markup, emoji over token ends, right-to-left text, code, a giant word),
-``long`` (one paragraph of 1,500 tokens).
+``long`` (one paragraph of 1,500 tokens), ``lines`` (400 lines, each with a thought).
 """
 
 from __future__ import annotations
@@ -42,7 +42,13 @@ ODD = (
 )  # fmt: skip
 """Tokens of the run ``odd``, three a step on the speculative side."""
 LONG = tuple(f" {'مرحبا' if i % 40 == 9 else 'word' * (i % 3 + 1)}" for i in range(1500))
-MADE = {"odd": ODD, "long": LONG}
+LINES = tuple(part for i in range(400) for part in (f"line {i},", "\n" if i % 9 else "\n\n"))
+MADE = {"odd": ODD, "long": LONG, "lines": LINES}
+
+
+def thought(run: str, step: int) -> str:
+    """What the engines of a made run think at a step; now and then over a line's end."""
+    return (f"thought {step}" + ("\n" if step % 3 else ", ")) if run == "lines" else ""
 
 
 def texts(task: str) -> dict[int, str]:
@@ -81,14 +87,16 @@ def side_events(task: str, side: Side, zero: float, limit: int | None = None) ->
     return [*events, Finished(side, end, reason, usage=counts, speculation=speculation or None)]
 
 
-def made_events(side: Side, tokens: tuple[str, ...]) -> list[Event]:
-    """Tokens as a stream, a step every 30 ms."""
+def made_events(side: Side, name: str) -> list[Event]:
+    """A made run's tokens as a stream, a step every 30 ms."""
+    tokens = MADE[name]
     size = 3 if side is SPEC else 1
     events: list[Event] = [Started(side, 0.0)]
     for step, first in enumerate(range(0, len(tokens), size)):
         pieces = tokens[first : first + size]
         ids = tuple(range(first, first + len(pieces)))
-        events.append(Tokens(side, 0.1 + 0.03 * step, ids=ids, text="".join(pieces), pieces=pieces))
+        at = 0.1 + 0.03 * step
+        events.append(Tokens(side, at, ids=ids, text="".join(pieces), pieces=pieces, reasoning=thought(name, step)))
     return [*events, Finished(side, events[-1].at, "stop", usage=Usage(3, len(tokens)))]
 
 
@@ -109,9 +117,9 @@ def part(events: list[Event], at: int) -> list[Event]:
 
 def record(name: str, how: str) -> RunRecord:
     """A run of both sides: at once, or one after the other when measured."""
-    task = {"split": "chat", "fail": "list", "odd": "list", "long": "list"}.get(name, name)
+    task = {"split": "chat", **dict.fromkeys(("fail", *MADE), "list")}.get(name, name)
     if name in MADE:
-        std, spec = made_events(STD, MADE[name]), made_events(SPEC, MADE[name])
+        std, spec = made_events(STD, name), made_events(SPEC, name)
     else:
         std = side_events(task, STD, 0.0)
         spec = side_events(task, SPEC, std[-1].at + 0.5 if how == "measure" else 0.01, 12 if name == "fail" else None)
