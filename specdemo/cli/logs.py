@@ -21,7 +21,7 @@ _PATTERNS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}"), r"\1 ********"),
     (re.compile(r"\b(sk|hf)([-_])[A-Za-z0-9_-]{6,}"), r"\1\2********"),
 )
-_TALKATIVE = ("httpx", "httpcore", "urllib3", "asyncio", "matplotlib", "multipart", "python_multipart")
+_TALKATIVE = ("alembic", "httpx", "httpcore", "urllib3", "asyncio", "matplotlib", "multipart", "python_multipart")
 
 
 class MaskingFormatter(logging.Formatter):
