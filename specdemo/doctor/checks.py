@@ -277,8 +277,8 @@ def _attached(settings: Settings, probes: Probes) -> Iterator[Finding]:
             yield Finding(name, "fail", "no address is set", f"set {variable}, or give --{side}-url")
             continue
         answer = probes.attached(engine)
-        # An address may carry a password; what comes after "@" is the host.
-        shown = re.sub(r"//[^/@]*@", "//…@", engine.base_url)
+        # An address may carry a password before its last "@", or a key after "?".
+        shown = re.sub(r"[?#].*", "?…", re.sub(r"//\S*@", "//…@", engine.base_url))
         if answer.problem is not None:
             mend = f"start that engine, or correct {variable} (and its key and certificate file)"
             yield Finding(name, "fail", f"{shown}: {answer.problem}", mend)

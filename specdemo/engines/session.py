@@ -98,8 +98,7 @@ class Session:
         if api_key:
             headers["authorization"] = f"Bearer {_checked(api_key)}"
         elif base.auth is not None:
-            pair = f"{base.auth[0]}:{base.auth[1]}".encode()
-            headers["authorization"] = "Basic " + base64.b64encode(pair).decode("ascii")
+            headers["authorization"] = f"Basic {_basic(base.auth)}"
         self._headers = httpx.Headers({**headers, "connection": "keep-alive"})
         self._json_headers = httpx.Headers({**self._headers, "content-type": "application/json"})
         self._urls: dict[str, httpx.URL] = {}
@@ -193,9 +192,14 @@ def _checked(key: str) -> str:
     return key
 
 
+def _basic(auth: tuple[str, str]) -> str:
+    """User and password as the header carries them."""
+    return base64.b64encode(f"{auth[0]}:{auth[1]}".encode()).decode("ascii")
+
+
 def _secrets(base: BaseUrl, api_key: str | None) -> tuple[str, ...]:
     """Longest first, so that no part of one is left over by another. Very short ones would mask ordinary text."""
-    known = [api_key or "", *(base.auth or ())]
+    known = [api_key or "", *((*base.auth, _basic(base.auth)) if base.auth else ())]
     return tuple(sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True))
 
 
