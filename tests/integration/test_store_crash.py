@@ -14,6 +14,8 @@ from tests.fakes.vllm import serving
 from tests.integration.test_cli_serve import address
 
 REPLY: dict[str, Any] = {"tokens": 2000, "step_s": 0.05}
+FORM = ["Cut off.", "", 2000, 0.0, "race", None, False, True]
+"""All parameters of the endpoint: plain HTTP has no defaults, only Gradio's own client fills them in."""
 
 
 def client(url: str) -> httpx.AsyncClient:
@@ -33,7 +35,7 @@ async def test_killed_page_keeps_its_run(tmp_path: Path) -> None:
         flags = ("--standard-url", left.base_url, "--speculative-url", right.base_url)
         words = ("serve", "--host", "127.0.0.1", "--port", "0", *flags)
         async with started(tmp_path, *words) as child, client(await address(child)) as http:
-            asked = await http.post("/gradio_api/call/race_stream", json={"data": ["Cut off.", "", 2000, 0.0]})
+            asked = await http.post("/gradio_api/call/race_stream", json={"data": FORM})
             event = asked.json()["event_id"]
             async with http.stream("GET", f"/gradio_api/call/race_stream/{event}"):
                 sizes: set[int] = set()

@@ -114,7 +114,7 @@ class Control:
             EngineStatus(
                 side=side, state=self.states[side], managed=self.managed, stage="loading weights", seconds=3.0,
                 eta_s=self.eta_s, model="scripted", method="ngram" if side is Side.SPECULATIVE else None,
-                k=4 if side is Side.SPECULATIVE else None, version="0.32.0", pid=4711, memory_bytes=3 * 2**30,
+                k=4 if side is Side.SPECULATIVE else None, version="0.32.0", pid=904711409, memory_bytes=3 * 2**30,
                 command="vllm serve scripted", log_tail=("loading <weights>", "10 %"), base_url="http://127.0.0.1:9",
             )
             for side in Side

@@ -18,7 +18,7 @@ from specdemo.ui.quota import Allowance, Quota
 from specdemo.ui.server import build_app, listen, serve
 from tests.unit.ui.pair import World, world
 
-INSIDE = ("4711", "vllm serve", "127.0.0.1:9", "<weights>", "Traceback", 'File "')
+INSIDE = ("904711409", "vllm serve", "127.0.0.1:9", "<weights>", "Traceback", 'File "')
 GARBAGE: tuple[Any, ...] = (
     None, "", "x" * 2000, -1, 1e308, True, [], {}, [[["deep"]]], {"run": "../../etc/passwd"}, "\x00\u202e", '{"run": {}}',
     {"side": "standard", "action": "stop"}, {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
