@@ -27,8 +27,8 @@ COVERED = ("specdemo/core", "specdemo/engines/wire")
 
 
 LEFT_TO_THE_COLLECTOR = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
-"""Clients of the browser tests (the browser's driver, Gradio's own client) leave sockets for Python to close. Found after
-the last test, such a socket would fail a run in which every test passed."""
+"""Clients of the browser tests (the browser's driver, Gradio's own client) leave sockets for Python to close. Found
+after the last test, such a socket would fail a run in which every test passed."""
 
 TESTS_FAILED = 1
 """pytest's exit code when tests ran and some failed; others mean that it could not run them."""
