@@ -138,7 +138,8 @@ GLOSSARY: dict[str, Term] = {
         source="the engine, per request",
     ),
     "acceptance.delivered": Term(
-        "Accepted and delivered", "N - E", "Accepted drafts that reached the text; a stop may cut off the last ones.",
+        "Accepted and delivered", "N - E + [A > N - E]",
+        "Accepted drafts that reached the text; a stop or the length limit may cut off the last ones.",
     ),
     "acceptance.range": Term(
         "Acceptance so far", "[ A_live / (k (E-1)), A_live / (k #{b_i > 1}) ], A_live = sum (b_i - 1)",

@@ -293,7 +293,10 @@ class SideMeter:
     def _delivered(self, speculation: RequestSpeculation) -> int | None:
         if self.merged or not self._ids:
             return None
+        # Each step hands over its accepted drafts and one token of the target's own, but for a last step that was cut
+        # off inside its drafts: more accepted than that means that the own token is what did not arrive.
         delivered = self._tokens - self._chunks
+        delivered += delivered < speculation.accepted
         return delivered if 0 <= delivered <= speculation.accepted else None
 
     def _stall(self, now: float) -> float | None:

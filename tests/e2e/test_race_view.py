@@ -328,6 +328,23 @@ def test_a_frame_does_not_meet_every_line(show: Show) -> None:
     assert output.evaluate("node => node.childElementCount") == 2
 
 
+def test_rendered_text_follows_its_end(show: Show) -> None:
+    """Live Markdown shows its last line, until its reader scrolls away; the button leads back to the end."""
+    page = show("?run=lines&how=race")
+    page.locator('[data-toggle="markdown"]').click()
+    page.locator('[data-mode="done"]').wait_for()
+    output = page.locator('[data-side="standard"] [data-role="output"]')
+    below = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
+    expect(output.locator(".sd-md")).to_have_count(serve.LINES.count("\n\n") + 1)
+    assert output.evaluate("box => box.scrollHeight - box.clientHeight") > 200
+    assert output.evaluate(below) < 40
+    output.evaluate("box => box.scrollTo(0, 0)")
+    button = page.locator('[data-side="standard"] [data-action="follow"]')
+    button.click()
+    assert output.evaluate(below) < 40
+    expect(button).to_be_hidden()
+
+
 @pytest.mark.parametrize("width", [390, 768, 2560])
 def test_nothing_overflows(show: Show, width: int) -> None:
     """C13: no width scrolls sideways, not even with a word of 3,000 letters."""

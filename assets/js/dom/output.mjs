@@ -155,6 +155,10 @@ export function createOutput(root) {
   return {
     show,
     settle,
+    /** The element's content was changed from outside: its end is followed at the next settle(). */
+    touched() {
+      moved = true;
+    },
     clear,
     repaint,
     /** The span that a token begins with. */

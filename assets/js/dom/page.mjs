@@ -223,6 +223,7 @@ export function createPage(root, fire = () => {}) {
       complete = now - pane.drawnAt < PROSE_EVERY && !pane.pacer.idle();
       if (!complete) {
         pane.prose.show(side.text, shown, side.end !== null);
+        pane.output.touched();
         pane.drawnAt = now;
         complete = true;
       }
@@ -239,7 +240,7 @@ export function createPage(root, fire = () => {}) {
     pump(now);
     let resting = !player.playing;
     for (const side of SIDES) resting = drawText(side, now, how) && resting;
-    if (!display.markdown) for (const side of SIDES) panes[side].output.settle();
+    for (const side of SIDES) panes[side].output.settle();
     const numbersDue = dirty || player.playing || resting !== last.resting;
     if (numbersDue && (now - last.numbers >= NUMBERS_EVERY || resting)) {
       last.numbers = now;
