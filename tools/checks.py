@@ -73,7 +73,7 @@ def test_steps() -> list[Step]:
         Step("JavaScript", ["node", "--test", *javascript_tests()]),
         Step(
             "real engines",
-            pytest("-m", "engine", "--timeout=900", "--durations=8", "tests/engine"),
+            pytest("-m", "engine", *LEFT_TO_THE_COLLECTOR, "--timeout=900", "--durations=12", "tests/engine"),
             skip=no_engine,
             twice=True,
         ),

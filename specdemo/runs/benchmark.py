@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -205,23 +205,39 @@ class Benchmark:
     # ------------------------------------------------------------------ order
 
     async def _levels(self) -> tuple[EndState, str]:
-        todo = [quad for quad in self._quads if not self._complete(quad)]
+        left = [quad for quad in self._quads if not self._complete(quad)]
+        for again in (False, True):  # what levels leave of their shares goes to those that were cut
+            left = await self._pass(left, again=again)
+            if self._stopped.is_set():
+                return "stopped", f"Stopped; {len(self._done)} of {self._planned} requests are kept."
+        if left:
+            cut = requests(left)
+            return "budget", f"The time budget was used up; {cut} of {self._planned} requests were not made."
+        return "complete", f"All {self._planned} requests were made."
+
+    async def _pass(self, todo: Sequence[Quad], *, again: bool) -> list[Quad]:
+        """Each level within its share of the time that is left (all of it when ``again``); what was cut off."""
         levels = list(dict.fromkeys(quad.level for quad in todo))
-        cut = 0
+        cut: list[Quad] = []
         for index, level in enumerate(levels):
             quads = [quad for quad in todo if quad.level == level]
-            deadline = self._deadline(len(levels) - index)
+            deadline = self._deadline(1 if again else len(levels) - index)
+            least = 0 if again else 1  # no level without a quad
+            if again and self._late(deadline):
+                cut += quads
+                continue
             await self._warm_up(level)
             for place, quad in enumerate(quads):
-                if deadline is not None and self._worked() > deadline and place > 0:
-                    cut += requests(quads[place:])
+                if place >= least and self._late(deadline):
+                    cut += quads[place:]
                     break
                 await self._quad(quad)
                 if self._stopped.is_set():
-                    return "stopped", f"Stopped; {len(self._done)} of {self._planned} requests are kept."
-        if cut:
-            return "budget", f"The time budget was used up; {cut} of {self._planned} requests were not made."
-        return "complete", f"All {self._planned} requests were made."
+                    return cut
+        return cut
+
+    def _late(self, deadline: float | None) -> bool:
+        return deadline is not None and self._worked() > deadline
 
     def _deadline(self, levels_left: int) -> float | None:
         if self._plan.budget_s is None:

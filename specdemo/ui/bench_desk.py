@@ -30,7 +30,6 @@ from specdemo.ui.uploads import Uploads
 
 View = tuple[Any, ...]
 """progress, verdict, three plots, tables, Start, Pause, Stop, Resume, menu, second menu, what was seen, timer"""
-LONGEST_NOTE = 400
 REDRAW_S = 4.0
 REST = 25.0
 """Between two summaries of a running job lie at least REDRAW_S seconds, and this many times as long as one takes."""
@@ -206,12 +205,8 @@ class BenchDesk:
         )  # fmt: skip
 
     def _top(self, job: Job | None, busy: Job | None, lang: Lang, *, mine: bool, said: str) -> str:
-        parts = [bench_view.paragraph(bench_view.told(said[:LONGEST_NOTE], lang), "error")] if said else []
-        if busy is not None and busy is not job:
-            parts.append(bench_view.paragraph(bench_view.told(busy.sentence(), lang), "warn"))
-        elif job is not None:
-            parts.append(bench_view.progress(job, lang, mine=mine))
-        return "".join(parts)
+        own = bench_view.progress(job, lang, mine=mine) if job is not None else ""
+        return bench_view.standing(job, busy, lang, said=said, own=own)
 
     def _learn(self, job: Job) -> None:
         found = paces_of(job.samples) if isinstance(job, BenchJob) and not job.plan.null else None

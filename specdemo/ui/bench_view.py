@@ -30,6 +30,8 @@ from specdemo.ui.i18n import Lang, say, tell
 Drawings = tuple[plots.Spec | None, plots.Spec | None, plots.Spec | None]
 """By workload; speedup over load or draft length; throughput or tokens a step."""
 NOTHING: Drawings = (None, None, None)
+LONGEST_NOTE = 400
+"""Characters of an error sentence that the tabs show."""
 
 
 def spell(seconds: float, lang: Lang) -> str:
@@ -65,6 +67,16 @@ def paragraph(text: str, kind: str = "info") -> str:
     """One sentence as markup."""
     role = "alert" if kind == "error" else "status"
     return f'<p class="sd-status" data-kind="{kind}" role="{role}" dir="auto">{html.escape(text)}</p>'
+
+
+def standing(job: Job | None, busy: Job | None, lang: Lang, *, said: str, own: str) -> str:
+    """What stands above a tab's result: an error that was ``said``, then what has the engines, or its ``own`` job."""
+    parts = [paragraph(told(said[:LONGEST_NOTE], lang), "error")] if said else []
+    if busy is not None and busy is not job:
+        parts.append(paragraph(told(busy.sentence(), lang), "warn"))
+    elif job is not None:
+        parts.append(own)
+    return "".join(parts)
 
 
 def progress(job: Job, lang: Lang, *, mine: bool) -> str:

@@ -13,7 +13,7 @@ from specdemo.errors import SpecDemoError, StoreError, UsageError
 from specdemo.runs.jobs import Job, Jobs
 from specdemo.runs.validation_job import ValidationJob, measure_pace
 from specdemo.ui import bench_view, plots, validate_view
-from specdemo.ui.bench_desk import LONGEST_NOTE, PaceBook, Seen, View
+from specdemo.ui.bench_desk import PaceBook, Seen, View
 from specdemo.ui.i18n import Lang, say
 from specdemo.ui.results import Results
 from specdemo.ui.services import Services
@@ -90,12 +90,8 @@ class ValidateDesk:
         )  # fmt: skip
 
     def _top(self, job: ValidationJob | None, busy: Job | None, lang: Lang, *, mine: bool, said: str) -> str:
-        parts = [bench_view.paragraph(bench_view.told(said[:LONGEST_NOTE], lang), "error")] if said else []
-        if busy is not None and busy is not job:
-            parts.append(bench_view.paragraph(bench_view.told(busy.sentence(), lang), "warn"))
-        elif job is not None:
-            parts.append(validate_view.progress(job, lang, mine=mine))
-        return "".join(parts)
+        own = validate_view.progress(job, lang, mine=mine) if job is not None else ""
+        return bench_view.standing(job, busy, lang, said=said, own=own)
 
     async def _body(self, job: ValidationJob | None, seen: Seen, lang: Lang) -> tuple[list[Any], Any, str]:
         same: list[Any] = [gr.skip(), gr.skip()]

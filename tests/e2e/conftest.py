@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def launched() -> Iterator[Browser]:
     """Chromium, from SPECDEMO_TEST_CHROMIUM or the system; without one these tests have nothing to say."""
     found = os.environ.get("SPECDEMO_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
@@ -44,6 +45,13 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests."""
+    with launched() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

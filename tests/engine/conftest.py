@@ -138,17 +138,18 @@ def unrepaired_url(real_pair: RealPair, tmp_path_factory: pytest.TempPathFactory
         real_pair.pair.standard, off, state_dir=tmp_path_factory.mktemp("unrepaired"),
         launcher=vllm_launcher(real_pair.python, version=real_pair.version), version=real_pair.version,
     )  # fmt: skip
-
-    async def ready() -> str:
-        await supervisor.start(Side.SPECULATIVE)
-        async with asyncio.timeout(300):
-            while supervisor.base_url(Side.SPECULATIVE) is None:
-                assert supervisor.status(Side.SPECULATIVE).error is None, log_tails(supervisor)
-                await asyncio.sleep(0.2)
-        return str(supervisor.base_url(Side.SPECULATIVE))
-
-    yield real_pair.loop.run(ready())
+    yield real_pair.loop.run(speculative_alone(supervisor))
     real_pair.loop.run(supervisor.aclose())
+
+
+async def speculative_alone(supervisor: Supervisor, patience: float = 400) -> str:
+    """Start the speculative engine only; its address when it is ready, or a failure that shows its log."""
+    await supervisor.start(Side.SPECULATIVE)
+    async with asyncio.timeout(patience):
+        while supervisor.base_url(Side.SPECULATIVE) is None:
+            assert supervisor.status(Side.SPECULATIVE).error is None, log_tails(supervisor)
+            await asyncio.sleep(0.2)
+    return str(supervisor.base_url(Side.SPECULATIVE))
 
 
 def start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from specdemo.bench.workloads import shipped
 from specdemo.core.events import Side
 from specdemo.engines.profiles import CPU_DRAFT_K, wanted_speculation
 from specdemo.engines.supervisor import Supervisor, vllm_launcher
-from tests.engine.conftest import RealPair, ask, log_tails
+from tests.engine.conftest import RealPair, ask, speculative_alone
 
 WORKLOADS = ("code_editing", "open_chat", "summarisation", "templated_output")
 ACCEPTED_FLOOR = 0.10
@@ -31,16 +30,7 @@ def drafting_url(real_pair: RealPair, tmp_path_factory: pytest.TempPathFactory) 
         launcher=vllm_launcher(real_pair.python, version=real_pair.version),
         version=real_pair.version,
     )
-
-    async def ready() -> str:
-        await supervisor.start(Side.SPECULATIVE)
-        async with asyncio.timeout(400):
-            while supervisor.base_url(Side.SPECULATIVE) is None:
-                assert supervisor.status(Side.SPECULATIVE).error is None, log_tails(supervisor)
-                await asyncio.sleep(0.2)
-        return str(supervisor.base_url(Side.SPECULATIVE))
-
-    yield real_pair.loop.run(ready())
+    yield real_pair.loop.run(speculative_alone(supervisor))
     real_pair.loop.run(supervisor.aclose())
 
 

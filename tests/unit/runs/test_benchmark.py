@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,17 @@ def test_time_budget_leaves_whole_quads_and_says_what_is_missing(tmp_path: Path)
     singles = {count for quad, count in per_quad.items() if "/c1/" in quad}
     assert singles == {4}
     assert {s.place.level for s in session.record.samples} == {1, 2}
+
+
+def test_what_a_level_leaves_of_its_share_goes_to_the_others(tmp_path: Path) -> None:
+    """A budget that is enough for the whole plan is enough, however unequal its levels are."""
+    plan = BenchPlan(prompts(30), levels=(1, 2), sampling=SHORT, control_prompts=0)
+    (tmp_path / "free").mkdir()
+    free = Session(tmp_path / "free", plan, pair())
+    needed = free.run().seconds
+    by_level = Counter(s.place.level for s in free.record.samples)
+    assert by_level[1] > 1.5 * by_level[2]
+    assert Session(tmp_path, replace(plan, budget_s=1.1 * needed), pair()).run().state == "complete"
 
 
 def test_a_disturbed_quad_is_repeated_once_by_rule(tmp_path: Path) -> None:
