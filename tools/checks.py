@@ -102,6 +102,8 @@ def check_steps() -> list[Step]:
                 "tools.record_runs",
                 "-m",
                 "tools.image",
+                "-m",
+                "tools.pictures",
                 "-p",
                 "tools.bootstrap",
                 "-p",

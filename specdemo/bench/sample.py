@@ -134,6 +134,8 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
     lists = (speculation.accepted_per_step, speculation.drafted_per_step) if speculation else (None, None)
     taken = numbers.acceptance
     remarks = {note.kind for note in meter.notes()} | {noted.kind for noted in outcome.noted}
+    if place.level > 1:
+        remarks.discard("other_traffic")  # the requests of the same block, which is the load that was asked for
     if taken.source == "engine" and place.level > 1:
         taken = Acceptance()  # whole-engine counters mix the requests that were in flight together (A12)
     elif taken.source == "engine" and taken.drafted is not None:

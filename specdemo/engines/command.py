@@ -13,7 +13,7 @@ from json import dumps
 from pathlib import Path
 
 from specdemo.core.engine import EngineSpec
-from specdemo.engines.cores import binding
+from specdemo.engines.cores import binding, thread_count
 from specdemo.engines.drafts import local_folder
 from specdemo.engines.flags import check_flag
 from specdemo.engines.safety import REPAIR_SWITCH, wants_repair
@@ -118,6 +118,11 @@ def environment(
         child["VLLM_CPU_OMP_THREADS_BIND"], threads = binding(spec.cores)
         if threads is not None:
             child["OMP_NUM_THREADS"] = threads
+        count = thread_count(spec.cores)
+        if count is not None:
+            # vLLM's n-gram proposer is numba code. Its OpenMP layer sets the thread count of the calling thread to all
+            # cores, and PyTorch's kernels then follow: the speculative engine would get threads that the other has not.
+            child["NUMBA_NUM_THREADS"] = str(count)
         openmp = openmp_library(python)
         if openmp is not None:
             child["LD_PRELOAD"] = str(openmp)

@@ -50,6 +50,18 @@ def binding(cores: str | None) -> tuple[str, str | None]:
     return cores, None
 
 
+def thread_count(cores: str | None) -> int | None:
+    """How many threads that notation means for one engine; None where vLLM chooses."""
+    if cores is None:
+        return None
+    if cores.startswith(FLOATING):
+        return int(cores.removeprefix(FLOATING))
+    ends = [part.split("-") for part in cores.split(",")]
+    if not all(end.isdecimal() for part in ends for end in part):
+        return None
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+
+
 def same_cores(cores: Sequence[int] | None = None) -> tuple[str, str]:
     """All cores for each engine: faster alone (Measure), a fight in a race."""
     everything = notation(tuple(cores) if cores is not None else usable_cores())

@@ -7,9 +7,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import psutil
 
 from specdemo.core.engine import EngineState
 from specdemo.core.events import SIDES, Side
+from specdemo.engines.cores import thread_count
 from specdemo.engines.process import session_members
 from tests.engine.conftest import REPETITIVE, SERVED_NAME, RealPair, ask
 
@@ -57,6 +59,27 @@ def test_logprobs_are_warm(real_pair: RealPair) -> None:
         answer = httpx.post(f"{real_pair.url(side)}/v1/completions", json=body, timeout=60, trust_env=False)
         assert answer.status_code == 200
         assert len(answer.json()["choices"][0]["logprobs"]["token_logprobs"]) == 4
+
+
+def test_neither_engine_works_with_more_threads(real_pair: RealPair) -> None:
+    """n-gram's numba code would raise the speculative worker's threads to all cores (2 to 1 here); it must not."""
+    wanted = thread_count(real_pair.pair.speculative.cores)
+    assert wanted == thread_count(real_pair.pair.standard.cores)
+    for side in SIDES:
+        pid = real_pair.supervisor.status(side).pid
+        assert pid is not None
+        workers = [psutil.Process(one) for one in session_members(pid)]
+        workers = [one for one in workers if "Worker" in one.name()]
+        before = [seconds(one) for one in workers]
+        ask(real_pair.url(side), REPETITIVE)
+        for earlier, one in zip(before, workers, strict=True):
+            spent = sorted((spent - earlier.get(thread, 0.0) for thread, spent in seconds(one).items()), reverse=True)
+            assert sum(part > spent[0] / 4 for part in spent) == wanted, (side, spent[:4])
+
+
+def seconds(process: psutil.Process) -> dict[int, float]:
+    """Processor time of each thread."""
+    return {thread.id: thread.user_time + thread.system_time for thread in process.threads()}
 
 
 def test_an_engine_can_be_restarted(real_pair: RealPair) -> None:

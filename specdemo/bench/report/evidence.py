@@ -170,9 +170,16 @@ def failures(summary: Summary, say: Say) -> Section:
         texts += [
             f"{say('level')} {result.level}: {say.told(caveat)}" for caveat in result.caveats if caveat not in texts
         ]
-    texts += [f"{kind.replace('_', ' ')}: {count}" for kind, count in summary.notes]
-    block: Block = Items(tuple(map(say.told, texts))) if texts else Text(say("no_failures"))
+    told = [say.told(text) for text in texts]
+    told += [_remark(kind, count, say) for kind, count in summary.notes]
+    block: Block = Items(tuple(told)) if told else Text(say("no_failures"))
     return Section(say("failures"), (block,))
+
+
+def _remark(kind: str, count: int, say: Say) -> str:
+    """A kind of note in words; a file from elsewhere may have kinds that this version does not know."""
+    key = f"remark_{kind}"
+    return say(key, count=count) if say.knows(key) else f"{kind.replace('_', ' ')}: {count}"
 
 
 def limits(summary: Summary, say: Say, *, validated: bool) -> Section:

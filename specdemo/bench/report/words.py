@@ -40,6 +40,10 @@ class Speaker:
         """The text of a key with its placeholders filled in."""
         return words(self.language)[key].format(**values)
 
+    def knows(self, key: str) -> bool:
+        """Whether there is a text of that key."""
+        return key in words(self.language)
+
     def told(self, text: str) -> str:
         """A sentence of the results in this language; what is none of ours stays as it is."""
         if self.language == "en" or len(text) > LONGEST:

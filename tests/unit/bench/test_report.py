@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from string import Formatter
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -19,10 +19,11 @@ from specdemo.bench.plan import BenchPlan
 from specdemo.bench.record import BenchHeader, BenchRecord, Ending, Session
 from specdemo.bench.report import charts, csv_tables, html, markdown
 from specdemo.bench.report.content import document
-from specdemo.bench.report.words import LANGUAGES, words
+from specdemo.bench.report.evidence import failures
+from specdemo.bench.report.words import LANGUAGES, speaker, words
 from specdemo.bench.workloads import choose, shipped
 from specdemo.core.engine import EngineFacts
-from specdemo.core.events import Side
+from specdemo.core.events import NoteKind, Side
 from specdemo.core.results import Check
 from tests.fakes.bench_samples import TOKENS, failed, prompts, session
 
@@ -212,3 +213,13 @@ def test_markdown_tables_keep_their_columns() -> None:
     for table in re.findall(r"(?:^\|.*\n)+", plain, re.MULTILINE):
         counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().split("\n")}
         assert len(counts) == 1
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_kind_of_note_is_said_in_words(language: str) -> None:
+    """What was noted of requests is a sentence with its count; a kind that a newer version wrote is named as it is."""
+    say = speaker(language)
+    assert all(say(f"remark_{kind}", count=7).startswith("7 ") for kind in get_args(NoteKind))
+    summary = replace(record().summary(), notes=(("overloaded", 3), ("of_the_future", 2)))
+    texts = [text for block in failures(summary, say).blocks for text in getattr(block, "texts", ())]
+    assert texts[-2:] == [say("remark_overloaded", count=3), "of the future: 2"]

@@ -109,6 +109,10 @@ def test_the_environment_of_a_cpu_engine(tmp_path: Path) -> None:
     local = replace(SPECULATIVE, model=str(model), kv_cache_bytes=10**9)
     child = environment(local, python=PYTHON, inherited=inherited)
     assert child["VLLM_CPU_OMP_THREADS_BIND"] == "1"
+    assert child["NUMBA_NUM_THREADS"] == "1"
+    free = environment(replace(local, cores="any:2"), python=PYTHON, inherited=inherited)
+    assert (free["OMP_NUM_THREADS"], free["NUMBA_NUM_THREADS"]) == ("2", "2")
+    assert "NUMBA_NUM_THREADS" not in environment(replace(local, cores=None), python=PYTHON, inherited=inherited)
     assert child["VLLM_NO_USAGE_STATS"] == "1"
     assert child["HF_HUB_OFFLINE"] == "1"
     assert "HF_TOKEN" not in child

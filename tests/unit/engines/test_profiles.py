@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from specdemo.core.engine import EngineSpec
 from specdemo.core.events import Side
-from specdemo.engines.cores import binding, floating_cores, notation, same_cores, split_cores, usable_cores
+from specdemo.engines.cores import (
+    binding,
+    floating_cores,
+    notation,
+    same_cores,
+    split_cores,
+    thread_count,
+    usable_cores,
+)
 from specdemo.engines.environment import Gpu
 from specdemo.engines.footprint import GIB, kv_bytes_per_token, kv_cache_bytes
 from specdemo.engines.profiles import (
@@ -224,6 +232,7 @@ def test_bindings() -> None:
     assert binding("any:3") == ("nobind", "3")
     assert binding("0-1") == ("0-1", None)
     assert binding(None) == ("auto", None)
+    assert [thread_count(text) for text in ("any:3", "0-1", "0,2-4,7", "5", "nobind", None)] == [3, 2, 5, 1, None, None]
     assert usable_cores()
 
 
