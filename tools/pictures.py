@@ -112,11 +112,13 @@ def tabs(browser: Browser, url: str, wanted: Callable[[str], bool]) -> None:
     if wanted("gallery"):
         page.goto(url)
         box = page.locator("#sd-recordings-box")
-        expect(box.locator(".sd-card, [data-recording]").first).to_be_visible()
+        expect(box.locator("[data-open]").first).to_be_visible()
         keep(box.screenshot(), "gallery")
     for tab, field in (("bench", "#sd-bench-head .lead"), ("validate", "#sd-validate-result")):
         if wanted(tab):
             page.goto(f"{url}?tab={tab}")
+            page.locator(f"#sd-{tab}-kept input").click()
+            page.get_by_role("option").first.click()
             expect(page.locator(field)).not_to_be_empty()
             page.wait_for_timeout(1500)
             keep(page.locator(f"#sd-{tab}").screenshot(), tab)
@@ -133,7 +135,7 @@ def animation(browser: Browser, url: str) -> None:
     page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=0.8, locale="en-US")
     shown(page, f"{url}?run=rec-1-list")
     page.locator('[data-toggle="smooth"]').click()
-    ends = page.locator('[data-role="race"]').get_by_text(re.compile(r"^[\d.]+\s*s of [\d.]+\s*s$")).inner_text()
+    ends = page.locator('[data-role="clock"]').inner_text()
     seconds = float(re.findall(r"[\d.]+", ends)[-1])
     count = round(seconds / FRAME_S)
     frames = []
