@@ -3,6 +3,7 @@
 The page is started without engines, in a data folder of its own with the recorded runs and the sample benchmark; their
 numbers are what is shown. The animation is the recorded timeline frame by frame (scrubbed, not filmed): as fast as the
 run was. Pictures of states that no healthy pair gets into (split, failure, loading, queue, refused) are not made here.
+A font with Chinese letters must be there (Debian: fonts-noto-cjk).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ IMAGES = ROOT / "docs" / "img"
 SAMPLE = ROOT / "docs" / "sample-report.jsonl"
 VALIDATION = ROOT / "docs" / "sample-validation.json"
 COLOURS = 128
+TALL = 1650
+"""Pixels of a long tab that a picture shows."""
 FRAME_S = 0.1
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
@@ -57,9 +60,10 @@ def page_of(folder: Path) -> Iterator[str]:
             child.communicate(timeout=60)
 
 
-def keep(picture: bytes, name: str) -> None:
-    """Write a picture with few colours: a page has few, and the file is a third as large."""
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
+def keep(picture: bytes, name: str, box: tuple[int, int, int, int] | None = None) -> None:
+    """Write a picture, or the ``box`` of it, with few colours: a page has few, and the file is a third as large."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB").crop(box)
+    image.quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
     print(name, flush=True)
 
 
@@ -69,9 +73,16 @@ def shown(page: Page, address: str) -> Page:
     expect(page.locator('[data-role="verdict"]')).to_have_attribute(
         "data-verdict", re.compile("identical|near_tie|not_")
     )
-    page.locator('[data-role="scrub"]').fill("1000")
+    scrub(page, 1000)
     page.wait_for_timeout(800)
     return page
+
+
+def scrub(page: Page, place: int) -> None:
+    """To that place of the recording, in thousandths, with no focus left to be drawn."""
+    slider = page.locator('[data-role="scrub"]')
+    slider.fill(str(place))
+    slider.blur()
 
 
 def views(browser: Browser, url: str, wanted: Callable[[str], bool]) -> None:
@@ -97,7 +108,7 @@ def tabs(browser: Browser, url: str, wanted: Callable[[str], bool]) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 860}, locale="en-US")
     page.goto(f"{url}?tab=runs")
     file = page.locator('[data-part="runs"] [data-role="file"]')
-    expect(file).to_be_attached()
+    expect(page.locator('[data-part="runs"] [data-role="whose"]')).not_to_be_empty()
     for number, run in enumerate(sorted((ROOT / "assets" / "runs").glob("*.json")), 1):
         file.set_input_files(run)
         expect(page.locator('[data-role="rows"] tr')).to_have_count(number)
@@ -106,11 +117,11 @@ def tabs(browser: Browser, url: str, wanted: Callable[[str], bool]) -> None:
         keep(page.screenshot(), "runs")
     if wanted("shared"):
         page.locator('[data-role="rows"] tr', has_text="code").locator('[data-do="open"]').first.click()
-        page.locator('[data-role="scrub"]').fill("700")
+        scrub(page, 700)
         page.wait_for_timeout(800)
         keep(page.screenshot(), "shared")
     if wanted("gallery"):
-        page.goto(url)
+        shown(page, f"{url}?run=rec-6-no-drafts")
         box = page.locator("#sd-recordings-box")
         expect(box.locator("[data-open]").first).to_be_visible()
         keep(box.screenshot(), "gallery")
@@ -121,18 +132,20 @@ def tabs(browser: Browser, url: str, wanted: Callable[[str], bool]) -> None:
             page.get_by_role("option").first.click()
             expect(page.locator(field)).not_to_be_empty()
             page.wait_for_timeout(1500)
-            keep(page.locator(f"#sd-{tab}").screenshot(), tab)
+            keep(page.locator(f"#sd-{tab}").screenshot(), tab, (0, 0, 1230, TALL))
     page.close()
     if wanted("how"):
-        page = browser.new_page(viewport={"width": 1120, "height": 955}, locale="en-US", color_scheme="dark")
+        page = browser.new_page(viewport={"width": 1120, "height": 1065}, locale="en-US", color_scheme="dark")
         page.goto(f"{url}?tab=how")
         page.wait_for_timeout(1500)
-        keep(page.screenshot(), "how")
+        for _ in range(3 * 2 + 2):  # two passes of guess, check and keep, and the third to its end
+            page.locator('[data-part="how"] [data-do="on"]').click()
+        keep(page.screenshot(), "how", (0, 110, 1120, 1065))
 
 
 def animation(browser: Browser, url: str) -> None:
     """A recorded run as it went, both sides together, at its true speed."""
-    page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=0.8, locale="en-US")
+    page = browser.new_page(viewport={"width": 1240, "height": 900}, locale="en-US")
     shown(page, f"{url}?run=rec-1-list")
     page.locator('[data-toggle="smooth"]').click()
     ends = page.locator('[data-role="clock"]').inner_text()
@@ -140,10 +153,11 @@ def animation(browser: Browser, url: str) -> None:
     count = round(seconds / FRAME_S)
     frames = []
     for number in range(count + 1):
-        page.locator('[data-role="scrub"]').fill(str(round(1000 * number / count)))
+        scrub(page, round(1000 * number / count))
         page.wait_for_timeout(120)
         picture = page.locator("#sd-stage").screenshot()
-        frames.append(Image.open(io.BytesIO(picture)).convert("RGB").crop((0, 0, 802, 747)))
+        image = Image.open(io.BytesIO(picture)).convert("RGB")
+        frames.append(image.crop((0, 0, image.width, min(image.height, TALL // 2))))
     palette = frames[-1].quantize(COLOURS)
     flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     pauses = [int(1000 * FRAME_S)] * count + [3000]
