@@ -34,15 +34,16 @@ async def checked(standard: str, speculative: str, configs: Sequence[SamplingCon
 
 
 def test_the_cpu_sampling_fault_is_found_without_the_repair(real_pair: RealPair, unrepaired_url: str) -> None:
-    """5 x 24 x 16 tokens are enough: drafted positions use garbage for a temperature, and the verdict is 'differs'."""
-    found = real_pair.loop.run(checked(real_pair.url(Side.STANDARD), unrepaired_url, (PLAIN,), 24), 900)
+    """The quick size is enough: drafted positions take garbage for a temperature, and the verdict is 'differs'.
+
+    What the garbage is depends on the process's memory, so how far the temperature is off, and on which side, does too.
+    """
+    found = real_pair.loop.run(checked(real_pair.url(Side.STANDARD), unrepaired_url, (PLAIN,), 32), 900)
     assert found.method == "scores"
-    assert found.verdict.word == "differs", found.verdict.sentence
+    assert found.verdict.word == "differs", (found.verdict.sentence, found.speculative, found.verdict.findings)
     assert found.exit_code == 1
     assert found.standard[0].violations == 0
-    temperature = found.speculative[0].temperature
-    assert temperature.z is not None
-    assert abs(temperature.z) > 5 or (found.speculative[0].leak.z or 0) < -5
+    assert any(finding.decides for finding in found.verdict.findings)
 
 
 def test_no_fault_is_found_with_the_repair(real_pair: RealPair) -> None:
