@@ -132,7 +132,7 @@ def test_two_configurations_stand_side_by_side(address: str, visit: Visit) -> No
         for count, name in enumerate(("4-code.json", "7-draft-model.json"), start=1):
             page.locator('[data-part="runs"] [data-role="file"]').set_input_files(folder / name)
             expect(rows).to_have_count(count)
-        for method, speedup in (("ngram, k = 8", 4.8), ("draft_model, k = 1", 1.108)):
+        for method, speedup in (("ngram, k = 8", 4.589), ("draft_model, k = 1", 1.108)):
             row = rows.filter(has_text=method)
             expect(row).to_have_count(1)
             shown = row.locator('[data-field="speedup"]')
