@@ -17,6 +17,7 @@ from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.content import document
 from specdemo.bench.report.contract import contract
 from specdemo.bench.report.sweep_page import sweep_document
+from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.sweep import sweep
 from specdemo.bench.workloads import shipped
 from specdemo.cli.bench_common import write
@@ -64,19 +65,23 @@ def report(
             raise UsageError("A comparison is written as html or md.")
         text = _page(comparison(records[0], records[1], language=language), form)
     elif form == "json":
-        text = strict_json(contract(records[0], str(runs[0])), indent=2) + "\n"
+        text = strict_json(contract(records[0], str(runs[0]), _checked(validation, data)), indent=2) + "\n"
     elif form == "csv":
         text = csv_tables.results(records[0].summary())
     elif form == "samples-csv":
         text = csv_tables.samples(records[0])
     else:
-        if validation is not None and not validation.exists():
-            validation = _kept(validation_path, data, validation)
-        checked = load_validation(validation) if validation else None
-        record = records[0]
+        record, checked = records[0], _checked(validation, data)
         made = document(record, record.summary(), language=language, validation=checked, workloads=shipped())
         text = _page(made, form)
     return _put(text, out)
+
+
+def _checked(validation: Path | None, data: Path) -> ValidationResult | None:
+    """The sampling validation that goes into the report, by path or by the name of a kept one."""
+    if validation is None:
+        return None
+    return load_validation(validation if validation.exists() else _kept(validation_path, data, validation))
 
 
 def _kept(find: Callable[[Path, str], Path], data: Path, name: Path) -> Path:

@@ -167,7 +167,7 @@ def _bench_file(found: Bench | Sweep, name: str, form: str, lang: Lang) -> str:
             sweep_document(found, language=lang), form
         )  # fmt: skip
     if form == "json":
-        return strict_json(contract(found.record, f"{name}.jsonl"), indent=2) + "\n"
+        return strict_json(contract(found.record, f"{name}.jsonl", found.validation), indent=2) + "\n"
     if form == "csv":
         return csv_tables.results(found.summary)
     if form == "samples.csv":

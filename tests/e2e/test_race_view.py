@@ -329,7 +329,7 @@ def test_a_frame_does_not_meet_every_line(show: Show) -> None:
 
 
 def test_rendered_text_follows_its_end(show: Show) -> None:
-    """Live Markdown shows its last line, as plain text does."""
+    """Live Markdown shows its last line, as plain text does; who scrolls away after the end can go back to it."""
     page = show("?run=lines&how=race")
     page.locator('[data-toggle="markdown"]').click()
     page.locator('[data-mode="done"]').wait_for()
@@ -337,6 +337,9 @@ def test_rendered_text_follows_its_end(show: Show) -> None:
     below = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
     expect(output.locator(".sd-md")).to_have_count(serve.LINES.count("\n\n") + 1)
     assert output.evaluate(below) < 40 < output.evaluate("box => box.scrollHeight - box.clientHeight")
+    output.evaluate("box => box.scrollTo(0, 0)")
+    page.locator('[data-side="standard"] [data-action="follow"]').click()
+    assert output.evaluate(below) < 40
 
 
 @pytest.mark.parametrize("width", [390, 768, 2560])

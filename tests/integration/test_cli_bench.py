@@ -229,6 +229,8 @@ async def test_kept_results_have_names(tmp_path: Path) -> None:
     found = await specdemo(tmp_path, "report", benchmark, "--validation", validation)
     assert found.code == 0, found.err
     assert "Verdict" in found.out
+    whole = await specdemo(tmp_path, "report", benchmark, "--validation", validation, "--format", "json")
+    assert whole.document["validation"]["verdict"]["word"] == "not_enough_data"
     wrong = await specdemo(tmp_path, "report", "nothing")
     assert wrong.code == 1
     assert "no such file" in wrong.err

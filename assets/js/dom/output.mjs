@@ -12,8 +12,11 @@ const SPANS_A_FRAME = 500; // a late viewer's thousands of tokens come over seve
 const NAMES = { d: "sd-tok sd-draft", t: "sd-tok", u: "sd-tok sd-unknown", m: "sd-tok sd-mixed" };
 const nameOf = (side, token) => NAMES[originOf(token)] + (beginsStep(side, token) ? " sd-step" : "");
 
-/** @param {HTMLElement} root the data-role="output" element */
-export function createOutput(root) {
+/**
+ * @param {HTMLElement} root the data-role="output" element
+ * @param {(following: boolean) => void} onFollowing told when the reader leaves the end or is back at it
+ */
+export function createOutput(root, onFollowing = () => {}) {
   let pieces = []; // {span, token, start}: a token that goes over a line end has two
   let offset = 0; // UTF-16 units shown
   let index = 0; // token being written
@@ -24,11 +27,15 @@ export function createOutput(root) {
 
   root.addEventListener(
     "scroll",
-    () => {
-      stick = root.scrollHeight - root.scrollTop - root.clientHeight < NEAR_BOTTOM;
-    },
+    () => setStick(root.scrollHeight - root.scrollTop - root.clientHeight < NEAR_BOTTOM),
     { passive: true },
   );
+
+  function setStick(value) {
+    if (value === stick) return;
+    stick = value;
+    onFollowing(value);
+  }
 
   // Another width breaks the lines elsewhere: long paragraphs are joined and cut anew.
   let width = 0;
@@ -137,7 +144,7 @@ export function createOutput(root) {
     index = 0;
     done = 0;
     block = null;
-    stick = true;
+    setStick(true);
   }
 
   /** After the exact assignment came: classes only, the text stays. */
@@ -164,11 +171,8 @@ export function createOutput(root) {
     /** The span that a token begins with. */
     spanOf: (token) => pieces.find((piece) => piece.token === token)?.span,
     follow() {
-      stick = true;
+      setStick(true);
       root.scrollTop = root.scrollHeight;
-    },
-    get following() {
-      return stick;
     },
     get shown() {
       return offset;

@@ -34,7 +34,6 @@ export function createPage(root, fire = () => {}) {
       const follow = within.querySelector('[data-action="follow"]');
       const parts = {
         box,
-        follow,
         lag: find("lag"),
         reason: createPlain(find("reasoning")),
         reasoningBox: find("reasoning-box"),
@@ -43,7 +42,9 @@ export function createPage(root, fire = () => {}) {
         side,
         {
           ...parts,
-          output: createOutput(box),
+          output: createOutput(box, (following) => {
+            follow.hidden = following;
+          }),
           prose: createProse(box, (...a) => say(...a)),
           pacer: createPacer(),
           drawnAt: 0,
@@ -231,7 +232,6 @@ export function createPage(root, fire = () => {}) {
     pane.reason(side, side.reasoning);
     const thought = side.reasoning !== "";
     if (pane.reasoningBox.hidden === thought) pane.reasoningBox.hidden = !thought;
-    if (pane.follow && pane.follow.hidden !== pane.output.following) pane.follow.hidden = pane.output.following;
     return complete && pane.pacer.idle();
   }
 

@@ -51,7 +51,7 @@ def sampling(result: ValidationResult | None, say: Say) -> Section:
     rows = []
     for name, arms in (("standard", result.standard), ("speculative", result.speculative)):
         for arm in arms:
-            relative = None if arm.temperature.effect is None else 1.0 + arm.temperature.effect
+            relative = arm.relative_temperature
             reach = "" if arm.temperature.half_width is None else f" ± {arm.temperature.half_width:.3f}"
             rows.append(
                 (

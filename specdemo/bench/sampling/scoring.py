@@ -70,6 +70,11 @@ class ArmScore:
         return (self.temperature, self.top1, self.pit, self.leak)
 
     @property
+    def relative_temperature(self) -> float | None:
+        """Effective temperature / asked temperature."""
+        return None if self.temperature.effect is None else 1.0 + self.temperature.effect
+
+    @property
     def drafted_share(self) -> float | None:
         """Share of scored tokens at which a draft was tried."""
         return self.leak.n / self.tokens if self.tokens else None

@@ -18,9 +18,15 @@ from specdemo.bench.jsonable import strict_json
 from specdemo.bench.plan import BenchPlan
 from specdemo.bench.record import BenchHeader, BenchRecord, Ending, Session
 from specdemo.bench.report import charts, csv_tables, html, markdown
+from specdemo.bench.report.blocks import Document
 from specdemo.bench.report.content import document
-from specdemo.bench.report.evidence import failures
+from specdemo.bench.report.contract import contract
+from specdemo.bench.report.evidence import failures, sampling
 from specdemo.bench.report.words import LANGUAGES, speaker, words
+from specdemo.bench.sampling.result import ValidationResult
+from specdemo.bench.sampling.scoring import ArmScore, Component
+from specdemo.bench.sampling.settings import ValidationPlan
+from specdemo.bench.sampling.verdict import SamplingVerdict
 from specdemo.bench.workloads import choose, shipped
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import NoteKind, Side
@@ -88,6 +94,42 @@ def test_every_number_in_the_page_is_one_of_the_json() -> None:
     known = numbers(json.loads(strict_json([found.summary(), found.sessions])))
     assert len(page.values) > 50
     assert [value for value in page.values if value not in known] == []
+
+
+def test_the_numbers_of_sampling_are_in_the_json_too() -> None:
+    """A validation is whole in the benchmark's JSON: each cell of its section in the page is one of those numbers."""
+    found = record()
+    arms = tuple(
+        ArmScore(
+            "plain",
+            5120 + i,
+            0,
+            2 * i,
+            Component("temperature", -9.0 - i, 1e-9, 0.156 * i + 0.001, 0.031, 5120),
+            Component("top1", 0.4, 0.7, 0.0123 + i, 0.007, 5120),
+            Component("pit", 11.0 + i, 0.25 / (1 + i), 0.011, None, 5120),
+            Component("leak", -0.3, 0.76, -0.0071 * (1 + i), 0.009, 2000),
+            1.156,
+            (512,) * 10,
+        )
+        for i in range(2)
+    )
+    checked = ValidationResult(
+        SamplingVerdict("differs", "told"),
+        ValidationPlan(prompts(2)),
+        "scores",
+        80,
+        (arms[0],),
+        (arms[1],),
+        drafted_share=(("plain", 0.437),),
+    )
+    shown = Page(html.render(Document("t", "en", (sampling(checked, speaker("en")),)))).values
+    told = json.loads(strict_json(contract(found, "f.jsonl", checked)))["validation"]
+    assert len(shown) == 2 * 6 + 1
+    assert [value for value in shown if value not in numbers(told)] == []
+    assert told["speculative"][0]["relative_temperature"] == pytest.approx(1.157)
+    assert told["verdict"]["word"] == "differs"
+    assert contract(found, "f.jsonl")["validation"] is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -339,5 +339,5 @@ def test_a_benchmark_shows_the_validation_of_its_engines(tmp_path: Path) -> None
     keep("same", "consistent", k=record.facts[1].k if record.facts[1] else None)
     after = asyncio.run(table.view("ann", "en", Seen(name, "", before[-2])))
     assert "told by same" in after[5]
-    text, _ = asyncio.run(results.report(name, "md", "en"))
-    assert "told by same" in text
+    for form in ("md", "json"):
+        assert "told by same" in asyncio.run(results.report(name, form, "en"))[0]
