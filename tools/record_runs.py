@@ -135,10 +135,12 @@ async def _engine(side: Side, address: str) -> VllmEngine:
 
 
 def _told(made: RunRecord, arguments: argparse.Namespace) -> RunRecord:
-    """An attached engine cannot say its method; whoever started it can."""
+    """An attached engine cannot say its method and number format; whoever started it can."""
     standard, speculative = made.header.facts
     if speculative is not None and speculative.method is None and arguments.method:
         speculative = replace(speculative, method=arguments.method, k=speculative.k or arguments.k)
+    if arguments.dtype:
+        standard, speculative = (facts and replace(facts, dtype=arguments.dtype) for facts in (standard, speculative))
     return replace(made, header=replace(made.header, facts=(standard, speculative)))
 
 
@@ -150,6 +152,7 @@ def main() -> int:
     parser.add_argument("--hardware", required=True, help="in words, shown beside every number")
     parser.add_argument("--method", help="the speculative engine's method, if it is attached")
     parser.add_argument("--k", type=int)
+    parser.add_argument("--dtype", help="the number format that both engines compute in, such as bfloat16")
     parser.add_argument("--near-tie", action="store_true")
     return asyncio.run(record(parser.parse_args()))
 
