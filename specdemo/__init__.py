@@ -24,6 +24,7 @@ core/                       the data path: pure, standard library only
   acceptance.py             drafts accepted: exact, by counters, or a range
   quality.py                cross-checks; a violation becomes a note
   absent.py                 why a number is absent
+  masking.py                logins and keys inside addresses, kept from sight
   provenance.py             which token was a draft, which the target's own
   comparability.py          is this pair comparable?
   compare.py                where two outputs part
@@ -114,6 +115,7 @@ bench/                      benchmarks and sampling validation: pure but for rea
   distributions.py          quantiles and tails
   statistics.py             paired comparison with intervals
   arms.py                   one arm's plain numbers
+  reliability.py            what failed, level by level
   acceptance.py             over many requests, and the speedup it predicts
   identity.py               classes, controls, and the bound of the sample
   summary.py                samples → results
@@ -136,6 +138,7 @@ bench/report/               a benchmark as a document
   words.py                  its texts, English and Chinese
   blocks.py                 what it is made of
   charts.py                 drawings as SVG text
+  load.py                   up to which load the gain is clear
   evidence.py               identity, sampling, claims, method, limits
   content.py                a record → the document, verdict first
   contract.py               the document of bench --json
@@ -155,6 +158,7 @@ runs/                       use cases over Protocols
   probe.py                  candidates at the split; the re-check
   gate.py                   whose turn it is on the engines
   registry.py               all runs: start, look up, stop, forget
+  checked.py                JSON of anyone → exact shapes, sound numbers
   stored.py                 runs on disk, read with suspicion
   side_by_side.py           two runs: numbers, settings that differ, verdicts
   bench_block.py            one arm's turn of a benchmark

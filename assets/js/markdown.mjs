@@ -3,7 +3,7 @@
  *
  * Subset: headings, paragraphs, list items, quotes, rules, tables, fenced code; inside them code, strong, emphasis,
  * strike, and links to http(s). Images are not loaded, HTML is literal, dollar signs are literal. Once a block is closed it
- * never changes; only the open one at the end is read again.
+ * never changes; only the open one at the end is read again, and of code and tables only its last line.
  *
  * @typedef {{type: "text"|"code"|"break", text: string} | {type: "strong"|"em"|"del", children: Inline[]}
  *   | {type: "link", href: string, children: Inline[]} | {type: "image", alt: string, href: string}} Inline
@@ -16,7 +16,7 @@
  * @property {string} [marker]    "•" or "3."
  * @property {string} [language]  of code
  * @property {string[]} [lines]   of code; the last one may be unfinished while open
- * @property {Inline[][][]} [rows]  of a table, the first is its head
+ * @property {Inline[][][]} [rows]  of a table, the first is its head; only the last one may still change while open
  */
 
 const FENCE = /^( {0,8})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
@@ -59,7 +59,8 @@ export function createMarkdown() {
     } else block.lines.push(line.startsWith(" ".repeat(indent)) ? line.slice(indent) : line.trimStart());
   }
 
-  function textLine(line) {
+  /** @param {boolean} [more] the line may go on */
+  function textLine(line, more = false) {
     const block = last();
     const grows = block?.open === true;
     const fenced = FENCE.exec(line);
@@ -84,8 +85,13 @@ export function createMarkdown() {
       const marker = /\d/.test(item[2]) ? item[2].replace(")", ".") : "•";
       const level = Math.min(8, Math.floor(item[1].replaceAll("\t", "    ").length / 2));
       openBlock({ type: "item", level, marker }).source = item[3] ?? "";
-    } else if (grows && block.type === "paragraph" && beginsTable(block.source, line)) block.type = "table";
-    else if (grows) block.source += `\n${block.type === "item" ? line.trimStart() : line}`;
+    } else if (grows && block.type === "paragraph" && beginsTable(block.source, line)) {
+      block.type = "table";
+      block.rows = [row(block.source)];
+    } else if (grows && block.type === "table") {
+      block.source += `\n${line}`;
+      block.rows.push(row(line, more));
+    } else if (grows) block.source += `\n${block.type === "item" ? line.trimStart() : line}`;
     else openBlock({ type: "paragraph" }).source = line;
   }
 
@@ -112,12 +118,12 @@ export function createMarkdown() {
       length: blocks.length,
       fence,
       indent,
-      block: block ? { ...block, ...(block.lines && { lines: block.lines.length }) } : null,
+      block: block ? { ...block, ...lengths(block) } : null,
     };
     if (tail !== "") {
       if (fence !== null) {
         if (!/^\s*(?:`+|~+)\s*$/.test(tail)) codeLine(tail);
-      } else if (!HALF.test(tail)) textLine(tail);
+      } else if (!HALF.test(tail)) textLine(tail, true);
     }
     provisional = blocks.length - memory.length;
     if (last() && last().type !== "code") settle(last());
@@ -129,9 +135,10 @@ export function createMarkdown() {
     ({ fence, indent } = memory);
     if (memory.block) {
       const block = last();
-      const { lines, ...before } = memory.block;
+      const { lines, rows, ...before } = memory.block;
       for (const key of Object.keys(block)) if (!Object.hasOwn(memory.block, key)) delete block[key];
       if (lines !== undefined) block.lines.length = lines;
+      if (rows !== undefined) block.rows.length = rows;
       Object.assign(block, before);
     }
     memory = null;
@@ -151,22 +158,54 @@ export function createMarkdown() {
   return { blocks, push, finish };
 }
 
+/** Reads a block's text as a whole; code and tables were read line by line. */
 function settle(block) {
-  if (block.type === "table") {
-    const rows = block.source.split("\n").filter((line) => !DIVIDER.test(line));
-    block.rows = rows.map((line) => cells(line).map((cell) => inline(cell, block.open)));
-  } else if (block.type !== "rule") block.inline = inline(block.source, block.open);
+  if (!["rule", "code", "table"].includes(block.type)) block.inline = inline(block.source, block.open);
+}
+
+/** What only grows is remembered by its length. */
+const lengths = ({ lines, rows }) => ({ ...(lines && { lines: lines.length }), ...(rows && { rows: rows.length }) });
+
+/** A table's line. `more`: it may go on, so its last cell is still open. */
+function row(line, more = false) {
+  const found = cells(line, more);
+  return found.map((cell, i) => inline(cell, more && i === found.length - 1));
 }
 
 const beginsTable = (head, line) =>
   !head.includes("\n") && head.includes("|") && line.includes("-") && DIVIDER.test(line);
 
-const cells = (line) =>
-  line
-    .trim()
-    .replace(/^\||\|$/g, "")
-    .split("|")
-    .map((cell) => cell.trim());
+/** A line cut at its pipes, but for `\|` and those inside code; in code, where a mark stands for itself, `\|` is `|`. */
+function cells(line, more) {
+  const text = line.trim();
+  if (text.length > LONGEST_INLINE) return [text];
+  const found = [];
+  const unclosed = new Set();
+  let cell = "";
+  let i = text.startsWith("|") ? 1 : 0;
+  while (i < text.length) {
+    const c = text[i];
+    let end = i + 1;
+    if (c === "|") {
+      found.push(cell.trim());
+      cell = "";
+    } else if (c === "`") {
+      while (text[end] === "`") end += 1;
+      const length = end - i;
+      const close = unclosed.has(length) ? -1 : closingTicks(text, end, length);
+      if (close >= 0) end = close + length;
+      else if (more && !unclosed.has(length)) end = text.length;
+      if (close < 0) unclosed.add(length);
+      cell += end - i > length ? text.slice(i, end).replaceAll("\\|", "|") : text.slice(i, end);
+    } else {
+      if (c === "\\" && end < text.length) end += 1;
+      cell += text.slice(i, end);
+    }
+    i = end;
+  }
+  if (cell.trim() !== "" || found.length === 0 || !text.endsWith("|")) found.push(cell.trim());
+  return found;
+}
 
 const LINK = /!?\[([^[\]\n]{0,500})\]\(([^()\s]{1,2000})\)/y;
 const BARE = /https?:\/\/[^\s<>"'`*|\\^{}[\]()]{1,2000}[^\s<>"'`*|\\^{}[\]().,;:!?]/y;
@@ -184,9 +223,10 @@ export function safeHref(text) {
 
 /**
  * One block's text. `open`: the text may go on, so strong and code that are not closed yet count as closed at the end.
+ * `links`: false for the words of a link, which hold no other.
  * @returns {Inline[]}
  */
-export function inline(source, open = false) {
+export function inline(source, open = false, links = true) {
   if (source.length > LONGEST_INLINE) return [{ type: "text", text: source }];
   const stack = [{ mark: null, children: [] }];
   const unclosed = new Set(); // lengths of backtick runs known to have no partner
@@ -220,7 +260,7 @@ export function inline(source, open = false) {
         i += ticks.length;
       }
     } else if (c === "[" || c === "!") i = link(source, i, put, text);
-    else if (c === "h" && !/[\p{L}\p{N}]/u.test(source[i - 1] ?? "")) {
+    else if (links && c === "h" && !/[\p{L}\p{N}]/u.test(source[i - 1] ?? "")) {
       BARE.lastIndex = i;
       const found = BARE.exec(source)?.[0];
       const href = found ? safeHref(found) : null;
@@ -263,7 +303,7 @@ function link(source, i, put, text) {
   const [whole, label, target] = found;
   const href = safeHref(target);
   if (whole.startsWith("!")) put({ type: "image", alt: label, href: target });
-  else if (href) put({ type: "link", href, children: inline(label) });
+  else if (href) put({ type: "link", href, children: inline(label, false, false) });
   else text(whole);
   return i + whole.length;
 }

@@ -73,7 +73,8 @@ def decide(summary: Summary, rule: GateRule, *, engine_lost: str | None = None) 
 def _speed(interval: Interval | None, wanted: float) -> GateCheck:
     name = f"speedup at least {wanted:g}x"
     if interval is None or interval.low is None or interval.high is None:
-        return GateCheck(name, False, "The speedup has no interval: at least two prompts are needed.")
+        why = "their times differ too much" if interval and interval.n > 1 else "at least two prompts are needed"
+        return GateCheck(name, False, f"The speedup has no interval: {why}.")
     found = f"{interval.estimate:.3f}x, 95 % interval {interval.low:.3f} to {interval.high:.3f}, {interval.n} prompts"
     if interval.low >= wanted:
         return GateCheck(name, True, f"Speedup of at least {wanted:g}x is shown ({found}).")
@@ -96,15 +97,19 @@ def _identity(summary: Summary, most: int) -> GateCheck:
 
 
 def _failures(summary: Summary, rule: GateRule) -> GateCheck:
+    """Over every level and the control: an engine that fails under load has failed."""
     name = f"at most {rule.max_failed_share:.0%} of requests fail"
-    suite = summary.suite
-    arms = () if suite is None else (("standard", suite.arm_a), ("speculative", suite.arm_b))
-    for side, arm in arms:
-        if arm.requests and arm.failed / arm.requests > rule.max_failed_share:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in arm.failures)
-            text = f"{arm.failed} of {arm.requests} requests failed on the {side} engine ({reasons})."
-            return GateCheck(name, False, text)
-    total = sum(arm.failed for _, arm in arms)
+    counted = summary.reliability
+    levels = any(one.level > 1 for one in counted)
+    over = [one for one in counted if one.over(rule.max_failed_share)]
+    if over:
+        texts = []
+        for one in over:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in one.failures)
+            where = one.where("engine", levels=levels)
+            texts.append(f"{one.failed} of {one.requests} requests failed {where} ({reasons}).")
+        return GateCheck(name, False, " ".join(texts))
+    total = sum(one.failed for one in counted)
     return GateCheck(name, True, "No request failed." if not total else f"{total} requests failed, within the limit.")
 
 

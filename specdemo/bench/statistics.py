@@ -2,7 +2,8 @@
 
 Everything works on seconds per token (or seconds for the same tokens) of arm A (standard) and arm B (speculative);
 a ratio above 1 means that B is faster. The intervals are t intervals: a percentile bootstrap covers only 83-91 % at
-5 to 12 prompts, the t interval on log-ratios 94-96 % (see tests/unit/bench/test_coverage.py).
+5 to 12 prompts, the t interval on log-ratios 94-96 % (see tests/unit/bench/test_coverage.py). No figure is ever
+infinite or not a number: an estimate that no float can hold is None, an interval with such a bound has no bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MIX_DIFFERENCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A ratio with its two-sided interval. ``low``/``high`` are None when fewer than two units exist.
+    """A ratio with its two-sided interval. ``low``/``high`` are None for fewer than two units, or beyond any float.
 
     ``n`` counts the units of replication (prompts), ``method`` names the estimator.
     """
@@ -45,7 +46,8 @@ class Interval:
         """Relative half-width: half the distance between the bounds' logs; None without bounds."""
         if self.low is None or self.high is None or self.low <= 0.0:
             return None
-        return math.exp(math.log(self.high / self.low) / 2) - 1.0
+        half = exponential((math.log(self.high) - math.log(self.low)) / 2)
+        return None if half is None else half - 1.0
 
     def holds(self, value: float) -> bool:
         """Whether ``value`` lies in the interval (always, if there is none)."""
@@ -63,28 +65,64 @@ class Shared:
 NOTHING_SHARED = Shared()
 
 
+def exponential(log: float) -> float | None:
+    """exp(log) as a number above 0; None where a float can't hold it."""
+    try:
+        value = math.exp(log)
+    except OverflowError:
+        return None
+    return value if 0.0 < value < math.inf else None
+
+
 def _reach(spread: float, n: int, shared: Shared, level: float) -> float:
     """t times the standard error of log ratios; the shared variance is added, degrees after Satterthwaite."""
-    own = spread**2 / n
+    own = spread * spread / n
     total = own + shared.variance
+    if not 0.0 < total < math.inf:
+        return total
     degrees = float(n - 1)
     if shared.variance > 0.0 and shared.degrees > 0:
-        degrees = total**2 / (own**2 / (n - 1) + shared.variance**2 / shared.degrees)
+        part = own / total
+        degrees = 1.0 / (part**2 / (n - 1) + (1.0 - part) ** 2 / shared.degrees)
     return t_quantile(0.5 + level / 2, degrees) * math.sqrt(total)
+
+
+def _interval(
+    centre: float, reach: float | None, n: int, method: Literal["geometric_mean", "ratio_of_totals"], level: float
+) -> Interval | None:
+    """exp(centre) with exp(centre ± reach)."""
+    estimate = exponential(centre)
+    if estimate is None:
+        return None
+    low, high = (None, None) if reach is None else (exponential(centre - reach), exponential(centre + reach))
+    if low is None or high is None:
+        return Interval(estimate, None, None, n, method, level)
+    return Interval(estimate, low, high, n, method, level)
 
 
 def geometric_mean(
     log_ratios: Sequence[float], *, level: float = 0.95, shared: Shared = NOTHING_SHARED
 ) -> Interval | None:
-    """exp(mean) with exp(mean ± t·s/√n) over per-prompt log-ratios; None without any."""
+    """exp(mean) with exp(mean ± t·s/√n) over per-prompt log-ratios; None without any, or with one that is no number."""
     n = len(log_ratios)
-    if n == 0:
+    if n == 0 or not all(map(math.isfinite, log_ratios)):
         return None
-    centre = fmean(log_ratios)
-    if n == 1:
-        return Interval(math.exp(centre), None, None, 1, "geometric_mean", level)
-    reach = _reach(stdev(log_ratios), n, shared, level)
-    return Interval(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), n, "geometric_mean", level)
+    reach = None if n == 1 else _reach(_spread(log_ratios), n, shared, level)
+    return _interval(_mean(log_ratios), reach, n, "geometric_mean", level)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean of finite values, also where their sum is beyond any float."""
+    largest = max(map(abs, values))
+    return largest * fmean(value / largest for value in values) if largest > 1e300 else fmean(values)
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Standard deviation of two or more finite values; infinite where no float can hold it."""
+    try:
+        return stdev(values)
+    except OverflowError:
+        return math.inf
 
 
 def ratio_of_totals(
@@ -94,15 +132,14 @@ def ratio_of_totals(
     n = len(seconds_a)
     if n != len(seconds_b):
         raise ValueError("one value per prompt and arm is needed")
-    if n == 0 or sum(seconds_b) <= 0.0 or sum(seconds_a) <= 0.0:
+    sums = sum(seconds_a), sum(seconds_b)
+    if n == 0 or not all(0.0 < one < math.inf for one in sums):
         return None
-    ratio = sum(seconds_a) / sum(seconds_b)
+    centre = math.log(sums[0]) - math.log(sums[1])
     if n == 1:
-        return Interval(ratio, None, None, 1, "ratio_of_totals", level)
-    mean_a, mean_b = fmean(seconds_a), fmean(seconds_b)
-    residuals = [a / mean_a - b / mean_b for a, b in zip(seconds_a, seconds_b, strict=True)]
-    reach = _reach(stdev(residuals), n, shared, level)
-    return Interval(ratio, ratio * math.exp(-reach), ratio * math.exp(reach), n, "ratio_of_totals", level)
+        return _interval(centre, None, 1, "ratio_of_totals", level)
+    residuals = [a / sums[0] * n - b / sums[1] * n for a, b in zip(seconds_a, seconds_b, strict=True)]
+    return _interval(centre, _reach(_spread(residuals), n, shared, level), n, "ratio_of_totals", level)
 
 
 SpeedWord = Literal["faster", "slower", "equivalent", "no_clear_difference", "not_enough_data"]
@@ -140,14 +177,14 @@ def depends_on_mix(first: Interval | None, second: Interval | None) -> bool:
     """Whether the two headlines differ by more than 5 %."""
     if first is None or second is None:
         return False
-    return abs(math.log(first.estimate / second.estimate)) > math.log1p(MIX_DIFFERENCE)
+    return abs(math.log(first.estimate) - math.log(second.estimate)) > math.log1p(MIX_DIFFERENCE)
 
 
 def repeat_sigma(groups: Sequence[Sequence[float]]) -> float | None:
     """Run-to-run sd of log time, pooled over groups of repeats of one prompt on one engine; None without repeats."""
     total, degrees = 0.0, 0
     for group in groups:
-        logs = [math.log(value) for value in group if value > 0.0]
+        logs = [math.log(value) for value in group if 0.0 < value < math.inf]
         if len(logs) > 1:
             total += stdev(logs) ** 2 * (len(logs) - 1)
             degrees += len(logs) - 1
@@ -156,7 +193,7 @@ def repeat_sigma(groups: Sequence[Sequence[float]]) -> float | None:
 
 def outlier(median_gap: float, others: Sequence[float], *, tolerance: float = 0.15) -> bool:
     """Whether a run's median step gap is off the median of its engine and prompt by more than ``tolerance``."""
-    values = [value for value in (*others, median_gap) if value > 0.0]
+    values = [value for value in (*others, median_gap) if 0.0 < value < math.inf]
     if len(values) < 2:
         return False
     return abs(median_gap / median(values) - 1.0) > tolerance
@@ -179,6 +216,7 @@ class Percentile:
 
 def percentile(values: Sequence[float], q: float) -> Percentile:
     """Nearest-rank percentile: never above the maximum, never an average; marked when the sample can't carry it."""
+    values = [value for value in values if math.isfinite(value)]
     n = len(values)
     if n == 0:
         return Percentile(q, None, 0, False)
@@ -187,9 +225,12 @@ def percentile(values: Sequence[float], q: float) -> Percentile:
 
 
 def break_even(levels: Sequence[tuple[int, Interval | None]]) -> int | None:
-    """The lowest concurrency whose interval no longer lies above 1; None when every level is clearly faster."""
+    """The lowest concurrency whose interval no longer lies above 1; None when there is none.
+
+    A level without an interval says nothing about the gain, so it is passed over.
+    """
     for level, interval in sorted(levels, key=lambda pair: pair[0]):
-        if interval is None or interval.low is None or interval.low <= 1.0:
+        if interval is not None and interval.low is not None and interval.low <= 1.0:
             return level
     return None
 

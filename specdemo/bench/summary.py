@@ -16,6 +16,7 @@ from specdemo.bench.acceptance import PooledAcceptance, pooled
 from specdemo.bench.arms import ArmTotals, totals
 from specdemo.bench.identity import Identity, Split, identity
 from specdemo.bench.plan import BenchPlan
+from specdemo.bench.reliability import Reliability, reliability
 from specdemo.bench.sample import Sample, latest
 from specdemo.bench.statistics import (
     CONTROL_HALF_WIDTH,
@@ -26,6 +27,7 @@ from specdemo.bench.statistics import (
     SpeedVerdict,
     break_even,
     depends_on_mix,
+    exponential,
     geometric_mean,
     is_flat,
     ratio_of_totals,
@@ -34,7 +36,9 @@ from specdemo.bench.statistics import (
 )
 
 FAILURE_SHARE = 0.05
-"""More failed requests than this on an arm, and no winner is named."""
+"""More failed requests than this on an arm at any level, and no winner is named."""
+UNBOUNDED = "the prompts' times differ too much for an interval"
+CONTROL_SHORT = "the A/A control has too little data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class Summary:
     why_not_certified: tuple[str, ...]
     reruns: int
     notes: tuple[tuple[str, int], ...]
+    reliability: tuple[Reliability, ...] = ()
 
 
 def summarise(
@@ -129,11 +134,12 @@ def summarise(
         greedy=plan.sampling.greedy,
         drafted=_drafted(measured),
     )
-    doubts = _doubts(suite, control, plan)
-    counted: dict[str, int] = defaultdict(int)
+    counted = reliability(kept)
+    doubts = _doubts(suite, control, plan, counted)
+    remarks: dict[str, int] = defaultdict(int)
     for sample in kept:
         for note in sample.notes:
-            counted[note] += 1
+            remarks[note] += 1
     steps = [r.acceptance.tokens_per_step for r in levels if r.acceptance.tokens_per_step is not None]
     return Summary(
         null=plan.null,
@@ -150,7 +156,8 @@ def summarise(
         certified=not doubts,
         why_not_certified=tuple(doubts),
         reruns=len({(s.place.quad, s.place.attempt) for s in every if s.place.attempt > 0}),
-        notes=tuple(sorted(counted.items())),
+        notes=tuple(sorted(remarks.items())),
+        reliability=counted,
     )
 
 
@@ -164,7 +171,7 @@ def _result(
     shared = _shared(samples) if level > 1 else NOTHING_SHARED
     decode = _pairs(samples, "decode")
     whole = _pairs(samples, "whole")
-    logs = [math.log(a / b) for _, a, b, _ in decode]
+    logs = [math.log(a) - math.log(b) for _, a, b, _ in decode]
     wide, narrow = geometric_mean(logs, shared=shared), geometric_mean(logs, level=0.90, shared=shared)
     ratio = ratio_of_totals([a * n for _, a, _, n in decode], [b * n for _, _, b, n in decode], shared=shared)
     a, b = totals(arm_a), totals(arm_b)
@@ -178,15 +185,17 @@ def _result(
         narrow=narrow,
         verdict=speed_verdict(wide, narrow),
         totals=ratio,
-        whole=geometric_mean([math.log(x / y) for _, x, y, _ in whole], shared=shared),
+        whole=geometric_mean([math.log(x) - math.log(y) for _, x, y, _ in whole], shared=shared),
         depends_on_mix=depends_on_mix(wide, ratio),
-        throughput_ratio=b.tokens_per_s / a.tokens_per_s if a.tokens_per_s and b.tokens_per_s else None,
+        throughput_ratio=exponential(math.log(b.tokens_per_s) - math.log(a.tokens_per_s))
+        if a.tokens_per_s and b.tokens_per_s
+        else None,
         arm_a=a,
         arm_b=b,
         acceptance=pooled(arm_a, arm_b),
         points=tuple((prompt, x / y) for prompt, x, y, _ in decode),
         lengths_differ=lengths,
-        caveats=tuple(_caveats(a, b, lengths)),
+        caveats=tuple(_caveats(a, b, lengths, arm_b[0].side.value if arm_b else "speculative")),
     )
 
 
@@ -196,13 +205,13 @@ def _pairs(samples: Sequence[Sample], measure: Literal["decode", "whole"]) -> li
     tokens: dict[str, list[int]] = defaultdict(list)
     for sample in samples:
         value = sample.seconds_per_token if measure == "decode" else sample.whole_seconds_per_token
-        if value is not None:
+        if value is not None and 0.0 < value < math.inf:
             times[sample.place.prompt_id][sample.place.arm].append(math.log(value))
             tokens[sample.place.prompt_id].append(sample.output_tokens or 0)
     return [
         (prompt, math.exp(fmean(arms["A"])), math.exp(fmean(arms["B"])), fmean(tokens[prompt]))
         for prompt, arms in sorted(times.items())
-        if arms["A"] and arms["B"]
+        if arms["A"] and arms["B"] and exponential(fmean(arms["A"]) - fmean(arms["B"])) is not None
     ]
 
 
@@ -211,7 +220,7 @@ def _shared(samples: Sequence[Sample]) -> Shared:
     blocks: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         value = sample.seconds_per_token
-        if value is not None:
+        if value is not None and 0.0 < value < math.inf:
             blocks[sample.place.quad, sample.place.arm][sample.place.slot].append(math.log(value))
     quads = {quad for quad, _ in blocks}
     squares = []
@@ -249,9 +258,9 @@ def _lengths_differ(samples: Sequence[Sample]) -> int:
     return sum(1 for arms in lengths.values() if arms["A"] and arms["B"] and arms["A"] != arms["B"])
 
 
-def _caveats(a: ArmTotals, b: ArmTotals, lengths: int) -> list[str]:
+def _caveats(a: ArmTotals, b: ArmTotals, lengths: int, other: str = "speculative") -> list[str]:
     found = []
-    for name, arm in (("standard", a), ("speculative", b)):
+    for name, arm in (("standard", a), (other, b)):
         if arm.failed:
             reasons = ", ".join(f"{count} {reason}" for reason, count in arm.failures)
             found.append(f"{arm.failed} of {arm.requests} requests failed on the {name} arm ({reasons})")
@@ -264,11 +273,13 @@ def _caveats(a: ArmTotals, b: ArmTotals, lengths: int) -> list[str]:
 
 def _control(kept: Sequence[Sample]) -> Control:
     pairs = _pairs([sample for sample in kept if sample.place.kind == "control"], "decode")
-    interval = geometric_mean([math.log(a / b) for _, a, b, _ in pairs])
+    interval = geometric_mean([math.log(a) - math.log(b) for _, a, b, _ in pairs])
     sigma_a, sigma_b = (_sigma(kept, arm) for arm in ("A", "B"))
     noisy = any(sigma is not None and sigma > NOISY_SIGMA for sigma in (sigma_a, sigma_b))
     if interval is None or interval.half_width is None:
-        return Control(interval, None, sigma_a, sigma_b, noisy, "No A/A control was run.")
+        ran = any(sample.place.kind == "control" for sample in kept)
+        sentence = "The A/A control has too little data." if ran else "No A/A control was run."
+        return Control(interval, None, sigma_a, sigma_b, noisy, sentence)
     passed = interval.holds(1.0) and interval.half_width <= CONTROL_HALF_WIDTH
     outcome = "passed" if passed else "did not pass"
     sentence = (
@@ -293,20 +304,25 @@ def _drafted(measured: Sequence[Sample]) -> bool | None:
     return any(told) if told else None
 
 
-def _doubts(suite: Result | None, control: Control, plan: BenchPlan) -> list[str]:
+def _doubts(suite: Result | None, control: Control, plan: BenchPlan, counted: Sequence[Reliability] = ()) -> list[str]:
+    failed = [
+        f"{one.failed} of {one.requests} requests failed {one.where('arm', levels=len(plan.levels) > 1)}"
+        for one in counted
+        if one.over(FAILURE_SHARE)
+    ]
     if suite is None or suite.speedup is None:
-        return ["no prompt was measured on both arms"]
+        return ["no prompt was measured on both arms", *failed]
     found = []
     if suite.verdict.word == "not_enough_data":
-        found.append("fewer than two prompts were measured on both arms")
-    for name, arm in (("standard", suite.arm_a), ("speculative", suite.arm_b)):
-        if arm.requests and arm.failed / arm.requests > FAILURE_SHARE:
-            found.append(f"{arm.failed} of {arm.requests} requests failed on the {name} arm")
+        few = suite.prompts < 2
+        found.append("fewer than two prompts were measured on both arms" if few else UNBOUNDED)
+    found += failed
     if control.noisy:
         worst = max(sigma for sigma in (control.sigma_a, control.sigma_b) if sigma is not None)
         found.append(f"noisy host: repeats of one prompt differ by {worst:.0%} (limit {NOISY_SIGMA:.0%})")
     if not plan.null and control.passed is None:
-        found.append("there was no A/A control")
+        ran = any(one.kind == "control" for one in counted)
+        found.append(CONTROL_SHORT if ran else "there was no A/A control")
     if not plan.null and control.passed is False:
         found.append("the A/A control did not pass")
     return found

@@ -204,7 +204,26 @@ test("no text is lost: what is shown is the source without its marks", () => {
 });
 
 test("hostile text is read in bounded time: no mark needs a second look at the whole", () => {
-  for (const piece of ["[", "![", "**", "*a", "`", "``a", "](", "_a_", "~~", "http://", "<", "> ", "- ", "|", "\\"]) {
+  for (const piece of [
+    "[",
+    "![",
+    "**",
+    "*a",
+    "`",
+    "``a",
+    "](",
+    "_a_",
+    "~~",
+    "http://",
+    "<",
+    "> ",
+    "- ",
+    "|",
+    "\\",
+    "|`",
+    "|``a`",
+    "a|b\n-|-\n|``a`",
+  ]) {
     const started = process.cpuUsage().user;
     const text = piece.repeat(20000 / piece.length);
     inline(text, true);
@@ -220,6 +239,90 @@ test("ten thousand lines of code arrive line by line without reading the old one
   for (let i = 0; i < 10000; i += 1) md.push(`line ${i}\n`);
   assert.equal(md.blocks[0].lines, lines);
   assert.equal(lines.length, 10000);
+});
+
+test("C01: a table that grows by 16 characters reads its new rows, not the finished ones again", () => {
+  const text = `| a | b |\n|---|---|\n${Array.from({ length: 800 }, (_, i) => `| row ${i} | \`x\` |\n`).join("")}`;
+  const md = createMarkdown();
+  const read = new Set(); // each reading of a row makes a new object
+  let pushes = 0;
+  for (let i = 0; i < text.length; i += 16, pushes += 1) {
+    md.push(text.slice(i, i + 16));
+    for (const row of md.blocks[0]?.rows ?? []) read.add(row);
+  }
+  md.finish();
+  assert.equal(md.blocks[0].rows.length, 801);
+  assert.ok(read.size <= 801 + pushes, `${read.size} rows were read in ${pushes} pushes`);
+  assert.deepEqual(md.blocks, parse(text));
+});
+
+test("a finished row of a growing table stays the same object, however the text is cut", () => {
+  const text = "| a | b |\n|---|---|\n| 1 | **x** |\n| 2 | - |\n| - | - |\n| 3 | `a|b` |\n# end";
+  const md = createMarkdown();
+  const known = [];
+  for (const c of text) {
+    md.push(c);
+    const table = md.blocks.find((b) => b.type === "table");
+    if (!table) continue;
+    for (let i = 0; i < table.rows.length - 1; i += 1) {
+      known[i] ??= table.rows[i];
+      assert.equal(table.rows[i], known[i]);
+    }
+  }
+  md.finish();
+  assert.deepEqual(md.blocks, parse(text));
+  assert.deepEqual(cellsOf(text), [
+    ["a", "b"],
+    ["1", "x"],
+    ["2", "-"],
+    ["-", "-"],
+    ["3", "a|b"],
+  ]);
+});
+
+const cellsOf = (text) =>
+  parse(text)
+    .find((b) => b.type === "table")
+    .rows.map((row) => row.map((cell) => flat(cell)));
+const oneRow = (line) => cellsOf(`| a | b |\n|---|---|\n${line}`)[1];
+
+test("a pipe that is escaped or inside code cuts no cell", () => {
+  for (const [line, cells] of [
+    ["| 1 \\| 2 | 3 |", ["1 | 2", "3"]],
+    ["| `x|y` | z |", ["x|y", "z"]],
+    ["| `x\\|y` | z |", ["x|y", "z"]],
+    ["| ``a`|b`` | z", ["a`|b", "z"]],
+    ["| a ` b | c |", ["a ` b", "c"]],
+    ["a | b", ["a", "b"]],
+    ["| a \\|", ["a |"]],
+    ["| a \\\\| b |", ["a \\", "b"]],
+    ["| | b |", ["", "b"]],
+    ["| a | |", ["a", ""]],
+    ["||", [""]],
+    ["|", [""]],
+  ])
+    assert.deepEqual(oneRow(line), cells, line);
+});
+
+test("a row that still grows keeps open code and strong in its last cell", () => {
+  const md = createMarkdown();
+  md.push("| a | b |\n|---|---|\n| **x | `y|z");
+  assert.deepEqual(
+    md.blocks[0].rows[1].map((cell) => cell.map((n) => n.type)),
+    [["text"], ["code"]],
+  );
+});
+
+test("C06: a link holds no other link, whatever its words pretend", () => {
+  const links = (nodes) => nodes.flatMap((n) => [...(n.type === "link" ? [n.href] : []), ...links(n.children ?? [])]);
+  for (const [source, hrefs] of [
+    ["[http://good.com](http://evil.org)", ["http://evil.org/"]],
+    ["[see **http://good.com** now](http://evil.org)", ["http://evil.org/"]],
+    ["**[http://good.com](http://evil.org)** http://x.org", ["http://evil.org/", "http://x.org/"]],
+    ["[http://good.com](javascript:x)", []],
+  ])
+    for (const open of [true, false]) assert.deepEqual(links(inline(source, open)), hrefs, source);
+  assert.equal(flat(inline("[http://good.com](http://evil.org)")), "http://good.com");
 });
 
 test("the highlighter loses no character and knows comments, strings, numbers, words, calls", () => {

@@ -42,16 +42,11 @@ function link(node, say) {
 function cells(row, tag, parent, say) {
   const line = parent.appendChild(make("tr"));
   for (const cell of row) addInline(line.appendChild(make(tag)), cell, say);
+  return line;
 }
 
 function fill(element, block, say) {
-  if (block.type === "table") {
-    const [head = [], ...rows] = block.rows ?? [];
-    const table = element.appendChild(make("table"));
-    cells(head, "th", table.appendChild(make("thead")), say);
-    const body = table.appendChild(make("tbody"));
-    for (const row of rows) cells(row, "td", body, say);
-  } else if (block.type === "item") {
+  if (block.type === "item") {
     element.style.setProperty("--level", String(block.level));
     element.append(make("span", "sd-md-marker", block.marker));
     addInline(element.appendChild(make("span")), block.inline, say);
@@ -70,6 +65,8 @@ export function createProse(root, say) {
   let offset = 0;
   let complete = false;
 
+  const GROWING = { code: codeLines, table: tableRows };
+
   function codeLines(view, block) {
     // Finished lines keep their elements; only the last line of an open block is drawn again.
     const settled = block.open ? Math.max(0, block.lines.length - 1) : block.lines.length;
@@ -86,12 +83,33 @@ export function createProse(root, say) {
     view.settled = settled;
   }
 
+  function tableRows(view, block) {
+    // As with code: only the last row of an open table is drawn again.
+    if (view.head === undefined) {
+      const table = view.element.appendChild(make("table"));
+      view.head = table.appendChild(make("thead"));
+      view.body = table.appendChild(make("tbody"));
+    }
+    const kept = Math.min(view.settled, block.rows.length);
+    while (view.body.childNodes.length > Math.max(0, kept - 1)) view.body.lastChild.remove();
+    if (kept === 0) view.head.textContent = "";
+    for (let i = kept; i < block.rows.length; i += 1) {
+      const line = cells(block.rows[i], i === 0 ? "th" : "td", i === 0 ? view.head : view.body, say);
+      const side = view.element.dir ? null : direct(line.textContent);
+      if (side) view.element.dir = side;
+    }
+    view.settled = block.open ? Math.max(0, block.rows.length - 1) : block.rows.length;
+  }
+
+  const same = (view, block) => view.block === block && view.source === block.source && view.open === block.open;
+
   function draw(from) {
     while (views.length > markdown.blocks.length) drop(views.pop().element);
     for (let i = from; i < markdown.blocks.length; i += 1) {
       const block = markdown.blocks[i];
       let view = views[i];
-      if (view && (view.block !== block || view.type !== block.type || block.type !== "code")) {
+      if (view && same(view, block)) continue;
+      if (view && (view.block !== block || view.type !== block.type || !(block.type in GROWING))) {
         for (const old of views.splice(i)) drop(old.element);
         view = undefined;
       }
@@ -106,8 +124,12 @@ export function createProse(root, say) {
         chunk(root, block.type === "heading" ? HEADING_FITS : 0).append(element);
         views.push(view);
       }
-      if (block.type === "code") codeLines(view, block);
-      else fill(view.element, block, say);
+      if (block.type in GROWING) GROWING[block.type](view, block);
+      else {
+        fill(view.element, block, say);
+        view.source = block.source;
+        view.open = block.open;
+      }
     }
   }
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+
+from specdemo.bench.report.numbers import times
 
 WIDTH = 720
 INK, FAINT, GOOD, BAD, NEUTRAL = "#1c2430", "#d5dbe3", "#0b6e4f", "#b3261e", "#5b6675"
 ARM_A, ARM_B = "#5b6675", "#1f5fbf"
 RATIO_TICKS = (0.1, 0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
+LEAST, MOST = 1e-100, 1e100
+"""Ratios beyond these stand at the edge."""
 FEW_TICKS = frozenset((0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0))
 
 Scale = Callable[[float], float]
@@ -43,9 +47,9 @@ class Line:
 
 def forest(bars: Sequence[Bar], title: str, axis: str) -> str:
     """Speedups with intervals, one row each, on a logarithmic axis around 1."""
-    rows = [bar for bar in bars if bar.estimate > 0.0]
-    values = [v for b in rows for v in (b.estimate, b.low, b.high, *b.points) if v is not None and v > 0.0]
-    low, high = min([*values, 0.95]) / 1.05, max([*values, 1.05]) * 1.05
+    rows = [bar for bar in bars if 0.0 < bar.estimate < math.inf]
+    values = [v for b in rows for v in (b.estimate, b.low, b.high, *b.points) if v is not None and 0.0 < v < math.inf]
+    low, high = max(min([*values, 0.95]) / 1.05, LEAST), min(max([*values, 1.05]) * 1.05, MOST)
     left, right, top, step = 190, 130, 20, 30
     bottom = top + step * len(rows)
 
@@ -79,11 +83,12 @@ def _bar(bar: Bar, x: Scale, y: float) -> list[str]:
 
 def lines(series: Sequence[Line], title: str, x_axis: str, y_axis: str, *, one: bool = False) -> str:
     """Series over load levels; levels stand at equal distances. ``one`` draws the line of no difference."""
+    series = [replace(line, points=tuple(p for p in line.points if math.isfinite(p[1]))) for line in series]
     levels = sorted({point[0] for line in series for point in line.points})
-    values = [v for line in series for p in line.points for v in p[1:] if v is not None]
+    values = [v for line in series for p in line.points for v in p[1:] if v is not None and math.isfinite(v)]
     if not levels or not values:
         return ""
-    high = max([*values, 1.0 if one else 0.0]) * 1.1
+    high = min(max([*values, 1.0 if one else 0.0]), MOST) * 1.1 or 1.0
     left, right, top, bottom, height = 64, 24, 24 + 15 * len(series), 52, 320
 
     def x(level: float) -> float:
@@ -151,8 +156,8 @@ def _text(x: float, y: float, text: str, anchor: str, colour: str) -> str:
 
 def _numbers(bar: Bar) -> str:
     if bar.low is None or bar.high is None:
-        return f"{bar.estimate:.2f}x"
-    return f"{bar.estimate:.2f}x [{bar.low:.2f}, {bar.high:.2f}]"
+        return f"{times(bar.estimate)}x"
+    return f"{times(bar.estimate)}x [{times(bar.low)}, {times(bar.high)}]"
 
 
 def _colour(bar: Bar) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report.blocks import Block, Cell, Document, Section, Table, Text
-from specdemo.bench.report.numbers import factor
+from specdemo.bench.report.numbers import factor, times
 from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.statistics import Interval
@@ -62,4 +62,4 @@ def _row(name: str, a: Result, b: Result, say: Say) -> tuple[Cell, ...]:
 def _bounds(found: Interval | None) -> Cell:
     if found is None or found.low is None or found.high is None:
         return Cell("–")
-    return Cell(f"{found.low:.2f} – {found.high:.2f}")
+    return Cell(f"{times(found.low)} – {times(found.high)}")

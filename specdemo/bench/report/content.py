@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from specdemo.bench.arms import ArmTotals
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report import charts
 from specdemo.bench.report.blocks import Block, Cell, Document, Figure, Section, Table, Text
@@ -19,12 +20,13 @@ from specdemo.bench.report.evidence import (
     sampling,
     sign_off,
 )
-from specdemo.bench.report.numbers import factor, plain, share, whole
+from specdemo.bench.report.load import reach
+from specdemo.bench.report.numbers import factor, plain, share, times, whole
 from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.sampling.result import ValidationResult
 from specdemo.bench.statistics import Percentile
-from specdemo.bench.summary import Result, Summary
+from specdemo.bench.summary import FAILURE_SHARE, Result, Summary
 from specdemo.bench.workloads import Workload
 
 
@@ -68,17 +70,17 @@ def lead(summary: Summary, say: Say) -> tuple[str, str]:
         return say("lead_none"), "warn"
     interval = suite.speedup
     if interval.low is None or interval.high is None:
-        return say("lead_point", ratio=f"{interval.estimate:.2f}"), "warn"
-    word = suite.verdict.word
-    mood = {"faster": "good", "slower": "bad"}.get(word, "warn")
+        return say("lead_point" if interval.n == 1 else "lead_apart", ratio=times(interval.estimate)), "warn"
+    word = _word(suite, say)
+    mood = word.mood or "warn"
     if summary.null:
         mood = "good" if summary.null_passed else "bad"
     text = say(
         "lead_null" if summary.null else "lead_speed",
-        ratio=f"{interval.estimate:.2f}",
-        word=say(word),
-        low=f"{interval.low:.2f}",
-        high=f"{interval.high:.2f}",
+        ratio=times(interval.estimate),
+        word=word.text,
+        low=times(interval.low),
+        high=times(interval.high),
         n=interval.n,
     )
     return text, mood
@@ -123,7 +125,7 @@ def _numbers(record: BenchRecord, summary: Summary, say: Say) -> Section | None:
             (
                 Cell(say(name)),
                 whole(arm.tokens),
-                plain(arm.seconds),
+                plain(arm.seconds if arm.seconds > 0.0 else None),
                 plain(arm.tokens_per_s),
                 whole(arm.requests),
                 whole(arm.failed, mood="bad" if arm.failed else ""),
@@ -150,7 +152,7 @@ def _totals(result: Result, say: Say) -> str:
         return ""
     mix = say("mix") if result.depends_on_mix else ""
     low, high = factor(totals.low), factor(totals.high)
-    return say("totals_line", ratio=f"{totals.estimate:.2f}", low=low.text, high=high.text, mix=mix).strip()
+    return say("totals_line", ratio=times(totals.estimate), low=low.text, high=high.text, mix=mix).strip()
 
 
 def _tail(found: Sequence[Percentile], q: float) -> Cell:
@@ -167,12 +169,24 @@ def _interval(result: Result) -> Cell:
     found = result.speedup
     if found is None or found.low is None or found.high is None:
         return Cell("–")
-    return Cell(f"{found.low:.2f} – {found.high:.2f}")
+    return Cell(f"{times(found.low)} – {times(found.high)}")
 
 
 def _word(result: Result, say: Say) -> Cell:
+    """The verdict's word; where too many requests failed it speaks of the others only, and is no praise (D12)."""
     word = result.verdict.word
+    if word != "not_enough_data" and any(_failing(arm) for arm in (result.arm_a, result.arm_b)):
+        return Cell(say("word_of_rest", word=say(word)), None, "warn")
     return Cell(say(word), None, {"faster": "good", "slower": "bad"}.get(word, ""))
+
+
+def _failing(arm: ArmTotals) -> bool:
+    return arm.failed > FAILURE_SHARE * arm.requests
+
+
+def _failed(arm: ArmTotals) -> Cell:
+    """Failed of all requests, such as 25 of 64."""
+    return Cell(f"{arm.failed:,} / {arm.requests:,}", arm.failed, "bad" if arm.failed else "")
 
 
 def _bar(result: Result, label: str) -> charts.Bar | None:
@@ -225,6 +239,8 @@ def _load(summary: Summary, say: Say) -> Section | None:
             factor(result.speedup.estimate if result.speedup else None),
             _interval(result),
             _word(result, say),
+            _failed(result.arm_a),
+            _failed(result.arm_b),
             plain(result.arm_a.tokens_per_s),
             plain(result.arm_b.tokens_per_s),
             plain(result.arm_a.steady_tokens_per_s),
@@ -236,11 +252,11 @@ def _load(summary: Summary, say: Say) -> Section | None:
     )
     a, b = say("standard"), say("speculative")
     head = (
-        say("level"), say("speedup"), say("interval"), say("result"), f"{say('tokens_per_s')}, {a}",
-        f"{say('tokens_per_s')}, {b}", f"{say('steady')}, {a}", f"{say('steady')}, {b}", say("tokens_per_step"),
-        say("predicted"),
+        say("level"), say("speedup"), say("interval"), say("result"), f"{say('failed')}, {a}", f"{say('failed')}, {b}",
+        f"{say('tokens_per_s')}, {a}", f"{say('tokens_per_s')}, {b}", f"{say('steady')}, {a}", f"{say('steady')}, {b}",
+        say("tokens_per_step"), say("predicted"),
     )  # fmt: skip
-    note = say("no_break_even") if summary.break_even is None else say("break_even", level=summary.break_even)
+    note = " ".join(reach(summary, say))
     blocks: list[Block] = [
         Text(say("load_why", n=summary.levels[0].prompts)),
         Figure(charts.lines(_speedups(summary, say), say("load"), say("level"), say("speedup"), one=True), note),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from specdemo.bench.record import BenchRecord
 from specdemo.bench.report.blocks import Block, Cell, Code, Items, Section, SignOff, Table, Text
+from specdemo.bench.report.load import claimed
 from specdemo.bench.report.numbers import factor, plain, points, share, whole
 from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.sampling.result import ValidationResult
@@ -97,9 +98,7 @@ def claims(summary: Summary, say: Say, titles: dict[str, str]) -> Section | None
         shown = f"{titles.get(name, name)}: {'a ' + share(a).text + ', ' if a is not None else ''}{speed}"
         rows.append((Cell(say(key)), Cell(value), Cell(shown)))
     if len(summary.levels) > 1:
-        limit, last = summary.break_even, summary.levels[-1].level
-        here = say("claim_batch_all", level=last) if limit is None else say("claim_batch_here", level=limit)
-        rows.append((Cell(say("claim_batch")), Cell(say("claim_batch_value")), Cell(here)))
+        rows.append((Cell(say("claim_batch")), Cell(say("claim_batch_value")), Cell(claimed(summary, say))))
     if not rows:
         return None
     table = Table((say("claim"), say("claimed"), say("here")), tuple(rows))
@@ -170,6 +169,12 @@ def failures(summary: Summary, say: Say) -> Section:
         texts += [
             f"{say('level')} {result.level}: {say.told(caveat)}" for caveat in result.caveats if caveat not in texts
         ]
+    shown = {result.level for result in summary.levels}
+    texts += [
+        f"{one.failed} of {one.requests} requests failed {one.where('arm', levels=True)}"
+        for one in summary.reliability
+        if one.failed and (one.kind == "control" or one.level not in shown)
+    ]
     told = [say.told(text) for text in texts]
     told += [_remark(kind, count, say) for kind, count in summary.notes]
     block: Block = Items(tuple(told)) if told else Text(say("no_failures"))

@@ -6,7 +6,9 @@ import re
 
 from specdemo.bench.report.blocks import Block, Code, Document, Figure, Items, SignOff, Table, Text
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
+_START = re.compile(r"^(?:[-+=](?=[-+=\s]|$)|\d{1,9}[.)](?=\s|$))")
+"""What would begin a list, a rule or a heading's underline at the start of a line."""
 
 
 def render(document: Document) -> str:
@@ -44,4 +46,6 @@ def _row(cells: list[str] | tuple[str, ...], *, raw: bool = False) -> str:
 
 def _plain(text: str) -> str:
     """Text that Markdown takes literally, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    shown = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    found = _START.match(shown)
+    return f"{shown[: found.end() - 1]}\\{shown[found.end() - 1 :]}" if found else shown

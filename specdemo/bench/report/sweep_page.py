@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdemo.bench.report import charts
 from specdemo.bench.report.blocks import Block, Cell, Document, Figure, Section, Table, Text
-from specdemo.bench.report.numbers import factor, plain, share
+from specdemo.bench.report.numbers import factor, plain, share, times
 from specdemo.bench.report.words import Speaker as Say
 from specdemo.bench.report.words import speaker
 from specdemo.bench.sweep import Sweep, SweepPoint
@@ -34,16 +34,16 @@ def _lead(found: Sweep, say: Say) -> Text:
     if best is None or best.speedup is None:
         return Text(say("lead_none"), "warn", lead=True)
     if found.next is None or found.lead is None or found.lead.low is None or found.lead.high is None:
-        return Text(say("sweep_one", best=best.label, ratio=f"{best.speedup.estimate:.2f}"), lead=True)
+        return Text(say("sweep_one", best=best.label, ratio=times(best.speedup.estimate)), lead=True)
     return Text(
         say(
             "sweep_lead",
             best=best.label,
-            ratio=f"{best.speedup.estimate:.2f}",
+            ratio=times(best.speedup.estimate),
             next=found.next.label,
-            lead=f"{found.lead.estimate:.2f}",
-            low=f"{found.lead.low:.2f}",
-            high=f"{found.lead.high:.2f}",
+            lead=times(found.lead.estimate),
+            low=times(found.lead.low),
+            high=times(found.lead.high),
         ),
         "good" if found.lead.low > 1.0 else "warn",
         lead=True,
@@ -85,7 +85,7 @@ def _row(point: SweepPoint, say: Say) -> tuple[Cell, ...]:
     speed, pool = point.speedup, point.acceptance
     bounds = Cell("–")
     if speed is not None and speed.low is not None and speed.high is not None:
-        bounds = Cell(f"{speed.low:.2f} – {speed.high:.2f}")
+        bounds = Cell(f"{times(speed.low)} – {times(speed.high)}")
     return (
         Cell(point.label),
         factor(speed.estimate if speed else None),

@@ -13,11 +13,13 @@ from specdemo.bench.acceptance import NO_DRAFTS, NO_NUMBERS
 from specdemo.bench.arms import totals
 from specdemo.bench.identity import _word, identity
 from specdemo.bench.plan import BenchPlan
+from specdemo.bench.reliability import Reliability
 from specdemo.bench.report.words import FOLDER, speaker
 from specdemo.bench.sampling.scoring import ArmScore, Component
 from specdemo.bench.sampling.tree import TreeTest
 from specdemo.bench.sampling.verdict import POWER, Finding, _missing, _words, judge, judge_tree
-from specdemo.bench.summary import _caveats, _doubts, summarise
+from specdemo.bench.summary import CONTROL_SHORT, UNBOUNDED, _caveats, _doubts, summarise
+from specdemo.core.events import Side
 from tests.fakes.bench_samples import prompts
 
 NONE = Component("x", None, None, None, None, 0)
@@ -48,6 +50,10 @@ def sentences() -> list[str]:
     said += [identity((), {}, tolerance=0.1, greedy=greedy, drafted=None).reason for greedy in (True, False)]
     said += [*summary.why_not_certified, *_doubts(None, summary.control, plan), NO_DRAFTS, NO_NUMBERS]
     said += _caveats(totals(()), totals(()), 2)
+    for kind, level in (("measure", 8), ("control", 1)):
+        lost = Reliability(kind, level, Side.SPECULATIVE, 64, 25, (("rejected", 25),))  # type: ignore[arg-type]
+        said += _doubts(None, summary.control, BenchPlan(prompts(2), levels=(1, 8)), (lost,))
+    said += [UNBOUNDED, CONTROL_SHORT]
     said += _missing([score()], {}) + _missing([], {})
     for name in ("temperature", "top1", "pit", "leak"):
         said += [_words(finding(name, effect), score()) for effect in (0.2, -0.2)]
