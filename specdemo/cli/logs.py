@@ -11,14 +11,16 @@ import re
 import sys
 import time
 from collections.abc import Iterable
+from urllib.parse import quote
 
+from pydantic import SecretStr
 from pythonjsonlogger.json import JsonFormatter
 
+from specdemo.core.masking import MASK, address_secrets, masked
 from specdemo.settings import Settings
 
 _PATTERNS = (
-    (re.compile(r"(://)[^/@\s]+@"), r"\1********@"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}"), r"\1 ********"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;<>]{4,}"), r"\1 ********"),
     (re.compile(r"\b(sk|hf)([-_])[A-Za-z0-9_-]{6,}"), r"\1\2********"),
 )
 _TALKATIVE = ("alembic", "httpx", "httpcore", "urllib3", "asyncio", "matplotlib", "multipart", "python_multipart")
@@ -31,6 +33,7 @@ class MaskingFormatter(logging.Formatter):
         super().__init__()
         self._inner = inner or logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
         kept = {secret for secret in secrets if len(secret) >= 4}
+        kept |= {form for secret in kept for form in (quote(secret), quote(secret, safe=""))}
         kept |= {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in kept for plain in (True, False)}
         # Longest first, so that a key that contains another one is masked as a whole.
         self._secrets = sorted(kept, key=len, reverse=True)
@@ -42,14 +45,14 @@ class MaskingFormatter(logging.Formatter):
     def mask(self, text: str) -> str:
         """``text`` without secrets."""
         for secret in self._secrets:
-            text = text.replace(secret, "********")
+            text = text.replace(secret, MASK)
         for pattern, replacement in _PATTERNS:
             text = pattern.sub(replacement, text)
-        return text
+        return masked(text)
 
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
-    """Every secret value among the settings."""
+    """Every secret value among the settings, and the logins and keys inside their addresses, in every form."""
     server = settings.server
     held = [
         settings.standard.api_key,
@@ -60,7 +63,13 @@ def secrets_of(settings: Settings) -> tuple[str, ...]:
         server.metrics_token,
     ]
     values = [secret.get_secret_value() for secret in held if secret is not None]
-    return (*values, *(value.partition(":")[2] for value in values if ":" in value))
+    addresses = [settings.standard.base_url, settings.speculative.base_url, _plain(settings.store.url)]
+    inside = [secret for address in addresses if address for secret in address_secrets(address)]
+    return (*values, *(value.partition(":")[2] for value in values if ":" in value), *inside)
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret is not None else None
 
 
 def set_up(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir, user_data_dir
 
+from specdemo.core.masking import masked
 from specdemo.doctor.probes import Machine, Probes
 from specdemo.doctor.report import Finding, Report
 from specdemo.engines.embedded.build import embedded_folder
@@ -262,7 +263,11 @@ def _leftovers(data: Path, probes: Probes) -> Finding:
 
 def _port(settings: Settings, probes: Probes) -> Finding:
     host, port = settings.server.host, settings.server.port
-    user = probes.port_user(host, port) if port else None
+    try:
+        user = probes.port_user(host, port) if port else None
+    except OSError as error:
+        detail = f"nothing can listen on {host}:{port}: {(error.strerror or 'the system refuses').lower()}"
+        return Finding("port", "fail", detail, "correct SPECDEMO_SERVER__HOST, or set another SPECDEMO_SERVER__PORT")
     if user is None:
         return Finding("port", "ok", f"{host}:{port} is free" if port else "any free one is taken")
     return Finding(
@@ -277,8 +282,7 @@ def _attached(settings: Settings, probes: Probes) -> Iterator[Finding]:
             yield Finding(name, "fail", "no address is set", f"set {variable}, or give --{side}-url")
             continue
         answer = probes.attached(engine)
-        # An address may carry a password before its last "@", or a key after "?".
-        shown = re.sub(r"[?#].*", "?…", re.sub(r"//\S*@", "//…@", engine.base_url))
+        shown = masked(engine.base_url, "…")
         if answer.problem is not None:
             mend = f"start that engine, or correct {variable} (and its key and certificate file)"
             yield Finding(name, "fail", f"{shown}: {answer.problem}", mend)

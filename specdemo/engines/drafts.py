@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ Version = tuple[int, int]
 """vLLM's major and minor number."""
 
 _MTP_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "n_predict", "num_mtp_layers")
+_TEXT_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "lm_config")
+_DEEPEST = 4  # thinker_config.text_config is three levels deep; a hostile file may go on
 _CONFIG_LIMIT = 4_000_000  # bytes; a config.json is some kilobytes
 _V1_ONLY = ("suffix",)
 
@@ -63,13 +65,21 @@ def read_config(model: str) -> dict[str, Any] | None:
 
 
 def vocabulary_size(config: Mapping[str, Any]) -> int | None:
-    """``vocab_size``, which multimodal models keep under ``text_config``."""
-    inner = config.get("text_config")
-    for place in (config, inner if isinstance(inner, Mapping) else {}):
+    """``vocab_size``, which multimodal models keep in the configuration of their language model."""
+    for place in _text_configs(config):
         size = place.get("vocab_size")
-        if isinstance(size, int) and not isinstance(size, bool):
+        if isinstance(size, int) and not isinstance(size, bool) and size > 0:
             return size
     return None
+
+
+def _text_configs(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The configuration itself, then those of its language model, outermost first."""
+    level: list[Mapping[str, Any]] = [config]
+    for _ in range(_DEEPEST):
+        yield from level
+        inner = [place.get(key) for place in level for key in _TEXT_KEYS]
+        level = [found for found in inner if isinstance(found, Mapping)]
 
 
 def check_speculation(
@@ -132,13 +142,12 @@ def _check_target(speculation: Speculation, config: Mapping[str, Any], target: s
         draft_config = read_config(speculation.draft_model)
         if speculation.method == "draft_model" and not config.get("use_heterogeneous_vocab"):
             _check_vocabulary(target_config, draft_config)
-    if speculation.method == "mtp" and "model" not in config and target_config is not None:
-        inner = target_config.get("text_config")
-        places = (target_config, inner if isinstance(inner, Mapping) else {})
-        if not any(place.get(key) for place in places for key in _MTP_KEYS):
-            raise ConfigError(
-                "Speculation method `mtp` needs a checkpoint with multi-token-prediction layers; this model has none."
-            )
+    if speculation.method != "mtp" or "model" in config or target_config is None:
+        return
+    if not any(place.get(key) for place in _text_configs(target_config) for key in _MTP_KEYS):
+        raise ConfigError(
+            "Speculation method `mtp` needs a checkpoint with multi-token-prediction layers; this model has none."
+        )
 
 
 def _check_vocabulary(target: Mapping[str, Any] | None, draft: Mapping[str, Any] | None) -> None:

@@ -14,6 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 import orjson
 
+from specdemo.core.masking import login_forms
 from specdemo.engines.http_errors import FOREIGN, status_error, translate
 from specdemo.engines.limits import Limits
 from specdemo.engines.transport import BODY, Body, DirectTransport, StaleConnection
@@ -199,7 +200,7 @@ def _basic(auth: tuple[str, str]) -> str:
 
 def _secrets(base: BaseUrl, api_key: str | None) -> tuple[str, ...]:
     """Longest first, so that no part of one is left over by another. Very short ones would mask ordinary text."""
-    known = [api_key or "", *((*base.auth, _basic(base.auth)) if base.auth else ())]
+    known = [api_key or "", *((*base.auth, *login_forms(*base.auth)) if base.auth else ())]
     return tuple(sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True))
 
 

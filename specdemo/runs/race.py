@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ from specdemo.runs.warmup import SENTENCE, Warmth
 
 _log = logging.getLogger(__name__)
 
+# vLLM writes "chat template" and "tokenizer.chat_template"; a refused chat_template_kwargs is another matter.
+_NO_TEMPLATE = re.compile(r"chat[-_ ]template(?!_?kwargs)", re.IGNORECASE)
 PLAIN_OFFER = (
     "The model of the {side} engine has no chat template, so it cannot answer a chat. Send the prompt as plain text to "
     'both engines instead (the page\'s switch "Plain completion", or --plain).'
@@ -178,7 +181,7 @@ class _Run:
     def _take(self, side: Side, event: Event) -> None:
         if side not in self._unfinished:
             return
-        if isinstance(event, Failed) and "chat template" in event.message.lower():
+        if isinstance(event, Failed) and _NO_TEMPLATE.search(event.message):
             self._note(side, "no_chat_template", PLAIN_OFFER.format(side=side))
         if isinstance(event, Finished | Failed):
             self._unfinished.discard(side)

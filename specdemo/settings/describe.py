@@ -12,11 +12,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from specdemo.core.masking import MASK, is_secret_name, masked
 from specdemo.settings.schema import DELIMITER, PREFIX, Settings
 
-_USERINFO = re.compile(r"(://)[^/@\s]+@")
 _PARTS = re.compile(r"[.]|__")
-MASK = "********"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def _walk(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Described]:
 
 
 def show(value: Any) -> str:
-    """A value as a person would write it; secrets and passwords inside addresses are masked."""
+    """A value as a person would write it; secrets, and logins and keys inside addresses, are masked."""
     if isinstance(value, SecretStr):
         return MASK
     if value is None:
@@ -68,8 +67,8 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return " ".join(f"--{name}={given}" if given else f"--{name}" for name, given in value)
-    return _USERINFO.sub(rf"\1{MASK}@", str(value))
+        return " ".join(f"--{name}={given}" if given else f"--{name}" for name, given in _flags(value).items())
+    return masked(value) if isinstance(value, str) else str(value)
 
 
 def plain(value: Any) -> Any:
@@ -77,10 +76,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, tuple):
-        return dict(value)
+        return _flags(value)
     if isinstance(value, PurePath):
         return str(value)
     return show(value) if isinstance(value, str) else value
+
+
+def _flags(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {name: MASK if given and is_secret_name(name) else masked(given) for name, given in pairs}
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

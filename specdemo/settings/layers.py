@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -121,6 +122,14 @@ def load(
         settings = Settings(**_nested(merged))
     except ValidationError as error:
         raise ConfigError(_sentences(error, origins)) from None
+    except RecursionError:
+        raise ConfigError("A setting holds lists or tables too deep to be read; make it flatter.") from None
+    for entry in described():
+        value = _get(settings, entry.name)
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ConfigError(_bad(entry, origins[entry.name], "must have fewer digits", value))
+        if isinstance(value, str | Path) and "\0" in str(value):
+            raise ConfigError(_bad(entry, origins[entry.name], "must not hold a null character", str(value)))
     return Loaded(settings, origins)
 
 
@@ -145,7 +154,7 @@ def _hosted(environ: Mapping[str, str]) -> Flat:
     everywhere = "0.0.0.0"  # noqa: S104 - the Space's own proxy comes from outside the container
     return {
         "server.host": everywhere,
-        "server.port": int(port) if port.isdigit() else 7860,
+        "server.port": int(port) if re.fullmatch(r"[0-9]{1,5}", port) else 7860,
         "server.public": True,
         "server.proxies": "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.1,::1",
     }
@@ -155,7 +164,9 @@ def _dotenv(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        return {name: value for name, value in dotenv_values(path).items() if value is not None}
+        # As it stands: a "$" in a password is no variable, and editors on Windows put a mark before the first name.
+        found = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
+        return {name: value for name, value in found.items() if value is not None}
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"{path.name} cannot be read as text; mend or remove it.") from None
 
@@ -178,7 +189,7 @@ def _variables(variables: Mapping[str, str], where: str) -> Flat:
         entry = known[name]
         try:
             values.update(_flat(_Variables({name.lower(): value})()))
-        except SettingsError:
+        except (SettingsError, RecursionError, ValueError):
             raise ConfigError(_bad(entry, where, "must be JSON", value)) from None
     return values
 
@@ -193,12 +204,14 @@ def _toml(config: Path | None, environ: Mapping[str, str], dotenv: Mapping[str, 
             raise ConfigError(f"The settings file {origin} does not exist; name another or leave it out.")
         return Layer(origin, {})
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = _flat(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"The settings file {origin} cannot be read as text.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The settings file {origin} is not TOML: {error}.") from None
-    return Layer(origin, _named(_flat(table), origin))
+    except (ValueError, RecursionError):
+        raise ConfigError(f"The settings file {origin} has a number too long or tables too deep to be read.") from None
+    return Layer(origin, _named(table, origin))
 
 
 def _named(values: Flat, where: str) -> Flat:
@@ -249,8 +262,9 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if value[:1] in "{[":
         try:
             return name, json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            raise ConfigError(f"--set {name} looks like JSON and is not: check its brackets and quotes.") from None
+        except (ValueError, RecursionError):
+            fault = "looks like JSON and cannot be read as such: check its brackets, quotes and numbers"
+            raise ConfigError(f"--set {name} {fault}.") from None
     return name, value
 
 
@@ -267,7 +281,10 @@ def _bad(entry: Described, where: str, rule: str, value: Any) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, SecretStr):
         return "that"
-    text = show(value) if isinstance(value, str) else json.dumps(value, default=str)
+    try:
+        text = show(value) if isinstance(value, str) else json.dumps(value, default=str)
+    except (ValueError, RecursionError):
+        return "that"  # a number of thousands of digits, or a table too deep
     text = text if len(text) <= 60 else text[:57] + "…"
     return f'"{text}"' if isinstance(value, str) else text
 
@@ -285,6 +302,11 @@ _RULES = {
     "path_type": "must be a path",
     "tuple_type": "must be a table of flags",
 }
+
+
+def _own_words(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message if message.startswith("must ") else "is not valid: " + message[:1].lower() + message[1:]
 
 
 def _sentences(error: ValidationError, origins: Mapping[str, str]) -> str:
@@ -310,7 +332,7 @@ def _sentences(error: ValidationError, origins: Mapping[str, str]) -> str:
             case "string_pattern_mismatch":
                 rule = "must be empty or a path that starts with /"
             case kind:
-                rule = _RULES.get(kind, "is not valid: " + fault["msg"][:1].lower() + fault["msg"][1:])
+                rule = _RULES.get(kind) or _own_words(fault["msg"])
         sentence = _bad(known[name], origins.get(name, "default"), rule, fault["input"])
         if sentence not in sentences:
             sentences.append(sentence)

@@ -16,7 +16,14 @@ DELIMITER = "__"
 
 def _json_text(value: Any) -> Any:
     """A TOML table or a decoded JSON object becomes JSON text again: one frozen form for all sources."""
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+    return _dumps(value) if isinstance(value, dict) else value
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except (ValueError, RecursionError):
+        raise ValueError("must hold no number of thousands of digits and no table too deep") from None
 
 
 def _flag_pairs(value: Any) -> Any:
@@ -32,12 +39,19 @@ def _flag_pairs(value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else _dumps(value)
 
 
 def _networks(value: str) -> str:
     for part in filter(None, map(str.strip, value.split(","))):
         ipaddress.ip_network(part, strict=False)  # its ValueError is the message
+    return value
+
+
+def _login(value: SecretStr | None) -> SecretStr | None:
+    name, colon, password = value.get_secret_value().partition(":") if value is not None else ("-", ":", "-")
+    if not (name and colon and password):
+        raise ValueError("must be name:password; a browser asks for both")
     return value
 
 
@@ -128,7 +142,9 @@ class Server(_Group):
         default=False,
         description="The page is open to strangers: controls and logs are hidden, and limits apply (docs/hosting.md).",
     )
-    auth: SecretStr | None = Field(default=None, description="`name:password` that visitors must give.")
+    auth: Annotated[SecretStr | None, AfterValidator(_login)] = Field(
+        default=None, description="`name:password` that visitors must give."
+    )
     token: SecretStr | None = Field(
         default=None, description="Bearer token that programs may give instead of a name and a password."
     )

@@ -66,18 +66,28 @@ _POSTGRESQL = (
 def parse(address: str) -> URL:
     """The database's address. Raises ConfigError; the text does not repeat the address, which may hold a password."""
     try:
-        url = sa.make_url(address)
-    except SQLAlchemyError:
-        url = None
-    kind = url.get_backend_name() if url is not None else ""
-    if url is not None and kind in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql+psycopg")
-    if url is not None and kind == "sqlite" and url.database and url.database != ":memory:":
-        return url.set(drivername="sqlite+pysqlite")
+        url = _known(sa.make_url(address))
+        if url is not None:
+            url.get_dialect()().create_connect_args(url)  # reads host, port and options, and opens nothing
+            return url
+    except (SQLAlchemyError, ValueError, TypeError):
+        pass  # a ValueError repeats the part that it cannot read, such as a password with a colon
     raise ConfigError(
         "store.url is no address of a database that runs can be kept in; write "
         "postgresql://user:password@host/name or sqlite:////path/to/runs.db, or leave it out for the data folder."
     )
+
+
+def _known(url: URL) -> URL | None:
+    """The address with our driver; None where no runs can be kept."""
+    kind, database = url.get_backend_name(), url.database or ""
+    if "\0" in database or (url.port is not None and not 0 < url.port < 65536):
+        return None
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind == "sqlite" and database and database != ":memory:" and not database.startswith("file:"):
+        return url.set(drivername="sqlite+pysqlite")
+    return None
 
 
 class Database:

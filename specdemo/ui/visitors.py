@@ -78,15 +78,23 @@ class Proxies:
 
     def __init__(self, trusted: str = "127.0.0.1,::1") -> None:
         self._networks = [
-            ipaddress.ip_network(part.strip(), strict=False) for part in trusted.split(",") if part.strip()
+            _unmapped_network(ipaddress.ip_network(part.strip(), strict=False))
+            for part in trusted.split(",")
+            if part.strip()
         ]
         self._trusted = [str(network) for network in self._networks]
 
     def before(self, app: ASGIApp) -> ASGIApp:
-        """``app``, seeing each visitor's own address and scheme."""
+        """``app``, seeing each visitor's own address and scheme.
+
+        A listener on ``::`` names an IPv4 peer ``::ffff:10.0.0.5``: such addresses are written as IPv4 before anybody
+        compares them, those in X-Forwarded-For too.
+        """
         believing = ProxyHeadersMiddleware(app, trusted_hosts=self._trusted) if self._trusted else app  # type: ignore[arg-type]
 
         async def handling(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] in ("http", "websocket"):
+                scope = _unmapped_scope(scope)
             if scope["type"] == "http" and not self._trusts(scope):
                 scope = {**scope, "headers": [pair for pair in scope["headers"] if not pair[0].startswith(_FORWARDED)]}
                 await app(scope, receive, send)
@@ -101,6 +109,46 @@ class Proxies:
         except ValueError:
             return False
         return any(peer in network for network in self._networks)
+
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+
+
+def _unmapped(host: str) -> str:
+    """``::ffff:10.0.0.5`` → ``10.0.0.5``; any other text as it is."""
+    try:
+        mapped = ipaddress.IPv6Address(host).ipv4_mapped
+    except ValueError:
+        return host
+    return host if mapped is None else str(mapped)
+
+
+def _unmapped_network(network: _Network) -> _Network:
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+        start = ipaddress.IPv4Address(int(network.network_address) & 0xFFFF_FFFF)
+        return ipaddress.IPv4Network((start, network.prefixlen - 96))
+    return network
+
+
+def _unmapped_hop(hop: str) -> str:
+    host, port = hop.strip(), ""
+    if host.startswith("["):
+        host, _, port = host[1:].partition("]")
+    plain = _unmapped(host)
+    return hop if plain == host else plain + port
+
+
+def _unmapped_hops(value: bytes) -> bytes:
+    return ",".join(map(_unmapped_hop, value.decode("latin1").split(","))).encode("latin1")
+
+
+def _unmapped_scope(scope: Scope) -> Scope:
+    peer = scope.get("client")
+    headers = [
+        (name, _unmapped_hops(value) if name == b"x-forwarded-for" else value) for name, value in scope["headers"]
+    ]
+    return {**scope, "client": (_unmapped(str(peer[0])), *peer[1:]) if peer else peer, "headers": headers}
 
 
 def address_of(scope: Scope) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import json
 import socket
 import sys
@@ -10,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from specdemo.doctor import Finding, Probes, Report, examine
+from specdemo.doctor import Finding, Probes, Report, examine, probes
 from specdemo.doctor.probes import AttachedEngine, Machine, disk, leftovers, port_user
 from specdemo.engines.embedded.cache import CacheState
 from specdemo.engines.environment import EngineEnvironment, Gpu, find_engine_python, gpus, inspect
@@ -19,6 +22,7 @@ from specdemo.engines.ledger import ChildRecord, Ledger
 from specdemo.engines.orphans import Orphan
 from specdemo.errors import ConfigError
 from specdemo.settings import Settings
+from specdemo.settings.schema import Attached
 
 GIB = 1024**3
 MACHINE = Machine("Linux", "x86_64", 8, 32 * GIB, 24 * GIB, GIB, frozenset({"avx2", "avx512f"}))
@@ -152,6 +156,61 @@ def test_attached_engines_are_asked_and_their_addresses_show_no_secret() -> None
     assert report.worst == "ok"
     assert "m, vLLM 0.32.0" in finding(report, "standard engine").detail
     assert "secret" not in json.dumps(report.to_json())
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [("user:secret99@h:8000", "…@h:8000"), ("http://user:p@secret99@h", "http://…@h"),
+     ("http://h/v1?api_key=secret99", "http://h/v1?api_key=…")],
+)  # fmt: skip
+def test_addresses_in_any_form_show_no_secret(address: str, shown: str) -> None:
+    """C21: with "@" in the password, without a scheme, as a query."""
+    report = examine(attached(base_url=address), probes=healthy())
+    assert "secret99" not in json.dumps(report.to_json())
+    assert finding(report, "standard engine").detail.startswith(shown + ":")
+
+
+def test_a_key_that_cannot_be_sent_and_an_unusable_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C24: a sentence instead of a traceback, without the proxy's address."""
+    bad = probes.attached(Attached(base_url="http://127.0.0.1:9", api_key=SecretStr("kéy")))
+    assert bad.problem is not None
+    assert "API key" in bad.problem
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "nothing://user:pw@proxy")
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("NO_PROXY", "")
+    bad = probes.attached(Attached(base_url="http://engine.invalid:9"))
+    assert bad.problem is not None
+    assert "proxy" in bad.problem
+    assert "pw" not in bad.problem
+
+
+def test_where_nothing_can_listen() -> None:
+    """An address that this machine has not is no taken port (A28)."""
+    for host in ("203.0.113.5", "nosuch.invalid", "ü" * 100):
+        report = examine(Settings(mode="replay", server={"host": host}), probes=healthy(port_user=port_user))
+        found = finding(report, "port")
+        assert found.level == "fail"
+        assert "nothing can listen" in found.detail
+
+
+async def _asked(received: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    received.append(await reader.readuntil(b"\r\n\r\n"))
+    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    writer.close()
+
+
+async def test_an_address_s_login_is_used() -> None:
+    """The doctor signs in as a run does: a key goes before the address's login."""
+    received: list[bytes] = []
+    server = await asyncio.start_server(functools.partial(_asked, received), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        given = Attached(base_url=f"http://user:p%40ss@127.0.0.1:{port}")
+        await asyncio.to_thread(probes.attached, given)
+        await asyncio.to_thread(probes.attached, given.model_copy(update={"api_key": SecretStr("k3y")}))
+    assert [b"Basic dXNlcjpwQHNz" in request for request in received] == [True] * 3 + [False] * 3
+    assert all(b"Bearer k3y" in request for request in received[3:])
 
 
 def test_attached_faults() -> None:

@@ -246,3 +246,66 @@ def test_process_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "SPECDEMO_SERVER__PORT" in os.environ
 
     assert load().settings.server.port == 123
+
+
+def test_passwords_in_addresses_are_masked(tmp_path: Path) -> None:
+    """C21: without a scheme, with "@" inside, as a query, in a flag; as text and as JSON."""
+    environ = {
+        "SPECDEMO_STANDARD__BASE_URL": "user:secret99@host:8000",
+        "SPECDEMO_SPECULATIVE__BASE_URL": "http://user:p@secret99@host/v1?api_key=secret99",
+        "SPECDEMO_ENGINE__FLAGS": '{"hf-token": "secret99", "tokenizer": "http://u:secret99@h", "block-size": 16}',
+    }
+    rows = {row["name"]: row for row in load(environ=environ, folder=tmp_path).rows()}
+    assert "secret99" not in repr(rows)
+    assert rows["standard.base_url"]["shown"] == "********@host:8000"
+    assert rows["engine.flags"]["value"]["block-size"] == "16"
+
+
+def test_text_files_as_they_stand(tmp_path: Path) -> None:
+    """A "$" in a password is no variable; a byte order mark before the first name is none of its letters (E03)."""
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfSPECDEMO_STANDARD__API_KEY='pa${x}ss'\n")
+    (tmp_path / "specdemo.toml").write_bytes(b'\xef\xbb\xbflog_level = "debug"\n')
+    settings = load(environ={"x": "y"}, folder=tmp_path).settings
+    assert settings.standard.api_key is not None
+    assert settings.standard.api_key.get_secret_value() == "pa${x}ss"
+    assert settings.log_level == "debug"
+
+
+_DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "toml",
+    ["a=" + "[" * 5000 + "]" * 5000, "a=" + "{a=" * 3000 + "1" + "}" * 3000, ".".join(["a"] * 3000) + "=1",
+     f"server.port={_DIGITS}", f"engine.seed=0x{'f' * 9000}", f"standard.base_url=0x{'f' * 9000}",
+     f"engine.flags={{a=0x{'f' * 9000}}}", f"engine.speculation={{a=0x{'f' * 9000}}}", 'data_dir="a\\u0000b"'],
+)  # fmt: skip
+def test_hostile_toml(tmp_path: Path, toml: str) -> None:
+    """Depth and length beyond what can be read are one sentence, and a short one."""
+    (tmp_path / "specdemo.toml").write_text(toml)
+    with pytest.raises(ConfigError) as caught:
+        load(environ={}, folder=tmp_path).rows()
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 50_000 + "1" + "}" * 50_000, f'{{"a":{_DIGITS}}}'])
+def test_hostile_variables(tmp_path: Path, text: str) -> None:
+    """The same for JSON in a variable and after --set."""
+    with pytest.raises(ConfigError, match="must be JSON"):
+        load(environ={"SPECDEMO_ENGINE__FLAGS": text}, folder=tmp_path)
+    with pytest.raises(ConfigError, match="looks like JSON"):
+        parse_assignment(f"engine.flags={text}")
+
+
+@pytest.mark.parametrize(("given", "port"), [("²", 7860), (_DIGITS, 7860), ("", 7860), ("8080", 8080)])
+def test_port_of_a_space(tmp_path: Path, given: str, port: int) -> None:
+    """C24: what is no number is no port."""
+    assert load(environ={"SPACE_ID": "a/b", "GRADIO_SERVER_PORT": given}, folder=tmp_path).settings.server.port == port
+
+
+@pytest.mark.parametrize("given", ["secret99", "secret99:", ":secret99"])
+def test_sign_in_needs_name_and_password(tmp_path: Path, given: str) -> None:
+    """A browser asks for both, so nobody could sign in; the sentence does not repeat the secret."""
+    with pytest.raises(ConfigError) as caught:
+        load(environ={"SPECDEMO_SERVER__AUTH": given}, folder=tmp_path)
+    assert str(caught.value) == "server.auth (environment) must be name:password; a browser asks for both."

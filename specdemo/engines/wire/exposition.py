@@ -23,16 +23,18 @@ _SUMMED = {
     "vllm:num_requests_waiting": "requests_waiting",
     "vllm:num_preemptions_total": "preemptions",
 }
+_SPECULATIVE = frozenset({"drafts", "draft_tokens", "accepted_tokens"})
+"""Any of them tells that an engine speculates; older servers count tokens and no drafts."""
 _POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 _EPOCH = "process_start_time_seconds"
 _CONFIG = "vllm:cache_config_info"
 
 _WANTED = re.compile(
-    r"^(" + "|".join(re.escape(name) for name in (*_SUMMED, _POSITIONS, _EPOCH, _CONFIG)) + r")"
-    r'(?:\{((?:[^"}\n]|"(?:[^"\\\n]|\\.)*")*)\})?[ \t]+([^ \t\n]+)',
+    r"^[ \t]*(" + "|".join(re.escape(name) for name in (*_SUMMED, _POSITIONS, _EPOCH, _CONFIG)) + r")"
+    r'(?:[ \t]*\{((?:[^"}\n]|"(?:[^"\\\n]|\\.)*")*)\}[ \t]*|[ \t]+)([^ \t\n]+)',
     re.MULTILINE,
 )
-_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 _MAX_POSITIONS = 1024
 
@@ -68,7 +70,7 @@ class Exposition:
     def speculating(self, model: str | None = None) -> bool | None:
         """Whether the engine has speculative series; None if it shows no series at all for that model."""
         sums = self._sums(model)
-        return None if sums is None or not sums.totals else "drafts" in sums.totals
+        return None if sums is None or not sums.totals else not _SPECULATIVE.isdisjoint(sums.totals)
 
     def draft_limit(self, model: str | None = None) -> int | None:
         """num_speculative_tokens: how many positions are counted; None if none is."""

@@ -26,6 +26,10 @@ def record(message: str, *arguments: object, exc: BaseException | None = None) -
         ("Authorization: Bearer abcdef.ghi", "abcdef.ghi"),
         ("GET http://user:pw@host/v1", "user:pw"),
         ("token hf_ABCDEFGHIJ", "hf_ABCDEFGHIJ"),
+        ("asking user:secret99@host:8000", "secret99"),
+        ("asking http://user:p@ssw0rd@host", "ssw0rd"),
+        ("asking http://h/v1?api_key=abc.def", "abc.def"),
+        ("Bearer abcd$efgh", "efgh"),
         ("login hunter22 done", "hunter22"),
     ],
 )
@@ -72,6 +76,20 @@ def test_all_secrets_of_the_settings(tmp_path: Path) -> None:
     }
 
     assert secrets_of(load(environ=environ, folder=tmp_path).settings) == ("k1", "k2", "ann:pw12", "pw12")
+
+
+def test_logins_inside_addresses_are_secrets(tmp_path: Path) -> None:
+    """C21: the passwords of both engines' addresses and of the database, plain, encoded and as headers carry them."""
+    environ = {
+        "SPECDEMO_STANDARD__BASE_URL": "http://user:p%40ss%2Fword9@h",
+        "SPECDEMO_SPECULATIVE__BASE_URL": "user:secret99@h:8000",
+        "SPECDEMO_STORE__URL": "postgresql://ann:data base@h/runs",
+        "SPECDEMO_SERVER__TOKEN": "a token/with+marks",
+    }
+    formatter = MaskingFormatter(secrets_of(load(environ=environ, folder=tmp_path).settings))
+    said = "p%40ss%2Fword9 p@ss/word9 secret99 dXNlcjpzZWNyZXQ5OQ== data base a%20token%2Fwith%2Bmarks"
+
+    assert formatter.mask(said) == " ".join(["********"] * 6)
 
 
 def test_json_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,6 +154,9 @@ def test_the_plugin_folder_holds_what_vllm_looks_for() -> None:
         (["p", "--api-key=sk-1"], "p --api-key=•••"),
         (["p", "--hf-token=hf-1"], "p --hf-token=•••"),
         (["p", "--base-url=https://me:secret@host/v1"], "p --base-url=https://•••@host/v1"),
+        (["p", "--x=http://me:p@ssw0rd@host"], "p --x=http://•••@host"),
+        (["p", "--x=http://me:it's \"@host"], "p '--x=http://me:it'\"'\"'s \"@host'"),
+        (["p", "--hf-overrides=me:pw@host"], "p --hf-overrides=•••@host"),
         (
             ["p", "--enable-prompt-tokens-details", "--tokenizer=a b"],
             "p --enable-prompt-tokens-details '--tokenizer=a b'",

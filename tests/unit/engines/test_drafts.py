@@ -58,6 +58,10 @@ def test_vocabularies_of_different_size(tmp_path: Path) -> None:
 def test_vocabulary_of_a_multimodal_model() -> None:
     """Multimodal models keep the size under text_config; a model that does not say is left to vLLM."""
     assert vocabulary_size({"text_config": {"vocab_size": 7}}) == 7
+    for name in ("llm_config", "language_config", "thinker_config"):
+        assert vocabulary_size({name: {"vocab_size": 7}}) == 7
+    assert vocabulary_size({"thinker_config": {"text_config": {"vocab_size": 7}}}) == 7
+    assert vocabulary_size({"vision_config": {"vocab_size": 7}, "llm_config": {"vocab_size": 0}}) is None
     assert vocabulary_size({"vocab_size": True}) is None
     assert vocabulary_size({"text_config": None}) is None
 

@@ -259,6 +259,19 @@ async def test_silent_engines_are_told_by_their_streams() -> None:
     assert assess(record).standard.state == "finished"
 
 
+@pytest.mark.parametrize(
+    ("said", "offered"),
+    [("Cannot use chat template functions because tokenizer.chat_template is not set", True), ("no chat-template", True),
+     ("`chat_template_kwargs` is not supported", False)],
+)  # fmt: skip
+async def test_words_for_a_missing_chat_template(said: str, offered: bool) -> None:
+    """A29: vLLM and its tokenizers name the template in several ways; refused arguments for one are another matter."""
+    engines = pair()
+    engines[STD].bursts, engines[STD].failure = (), ("rejected", said)
+    record = await go(PLAN, engines)
+    assert any(isinstance(event, Noted) and event.kind == "no_chat_template" for event in record.events) is offered
+
+
 async def test_no_chat_template() -> None:
     """A29: a model without chat template is told in plain words, with the offer of plain completion for both."""
     engines = pair()

@@ -95,6 +95,29 @@ async def test_addresses_behind_proxies(peer: str, given: str, seen: str) -> Non
     assert bool(found["forwarded"]) is trusted
 
 
+@pytest.mark.parametrize(
+    ("trusted", "peer", "given", "seen"),
+    [
+        ("10.0.0.0/8", "::ffff:10.0.0.5", "203.0.113.7", "203.0.113.7"),
+        ("::ffff:10.0.0.0/104", "10.0.0.5", "203.0.113.7", "203.0.113.7"),
+        ("::ffff:10.0.0.5", "::ffff:10.0.0.5", "203.0.113.7", "203.0.113.7"),
+        ("127.0.0.1", "127.0.0.1", "1.2.3.4, ::ffff:127.0.0.1", "1.2.3.4"),
+        ("127.0.0.1", "::ffff:7f00:1", "1.2.3.4,[::ffff:127.0.0.1]:5000", "1.2.3.4"),
+        ("127.0.0.1", "127.0.0.1", "2001:db8::1, ::ffff:127.0.0.1", "2001:db8::/64"),
+        ("127.0.0.1", "127.0.0.1", "[::ffff:1.2.3.4]:99", "1.2.3.4"),
+        ("10.0.0.0/8", "::ffff:192.0.2.9", "203.0.113.7", "192.0.2.9"),
+        ("127.0.0.1", "127.0.0.1", "unknown, ::ffff:nothing", "::ffff:nothing"),
+    ],
+)
+async def test_ipv4_written_as_ipv6(trusted: str, peer: str, given: str, seen: str) -> None:
+    """A listener on "::" sees IPv4 proxies as ::ffff:10.0.0.5; they, and hops written so, are the same addresses."""
+    app = Proxies(trusted).before(site())
+    async with client(app, peer, **{"x-forwarded-for": given, "x-forwarded-proto": "https"}) as http:
+        found = (await http.get("/x")).json()
+    assert found["address"] == seen
+    assert found["scheme"] == ("http" if peer == "::ffff:192.0.2.9" else "https")
+
+
 def test_key_is_kept_and_private(tmp_path: Path) -> None:
     """A restart knows its visitors again; the key is readable by its user alone; without a folder one is made up."""
     first = signing_key(tmp_path / "data")

@@ -76,6 +76,22 @@ def test_a_speculative_engine_shows_by_its_series() -> None:
     assert parse("process_start_time_seconds 5\n").epoch == 5
 
 
+def test_blanks_between_labels_keep_models_apart() -> None:
+    """The format allows blanks around names, values and braces; models stay apart all the same (A10)."""
+    name = "vllm:spec_decode_num_drafts_total"
+    spaced = f'{name}{{ model_name = "a", engine = "0" }} 1\n  {name} {{model_name="b"}}\t2 1700000000\n{name}{{model_name="c"}}3\n'
+    scrape = parse(spaced)
+    assert scrape.models == ("a", "b", "c")
+    assert [found.drafts if (found := scrape.counters(model)) else None for model in scrape.models] == [1, 2, 3]
+
+
+def test_older_servers_count_no_drafts() -> None:
+    """Series of tokens alone tell that an engine speculates."""
+    scrape = parse(line("spec_decode_num_draft_tokens_total", 300) + line("spec_decode_num_accepted_tokens_total", 150))
+    assert scrape.speculating("m") is True
+    assert scrape.counters("m") == SpecCounters(draft_tokens=300, accepted_tokens=150)
+
+
 def test_nonsense_is_skipped() -> None:
     """Values that are no finite numbers, strange positions, labels with escapes and braces."""
     text = (
