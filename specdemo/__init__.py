@@ -25,7 +25,6 @@ core/                       the data path: pure, standard library only
   quality.py                cross-checks; a violation becomes a note
   absent.py                 why a number is absent
   masking.py                logins and keys inside addresses, kept from sight
-  masking.py                logins and keys inside addresses, kept from sight
   provenance.py             which token was a draft, which the target's own
   comparability.py          is this pair comparable?
   compare.py                where two outputs part
