@@ -140,7 +140,8 @@ def _unmapped_hop(hop: str) -> str:
 
 
 def _unmapped_hops(value: bytes) -> bytes:
-    return ",".join(map(_unmapped_hop, value.decode("latin1").split(","))).encode("latin1")
+    hops = [hop for hop in value.decode("latin1").split(",") if hop.strip()]  # an empty one is nobody's address
+    return ",".join(map(_unmapped_hop, hops)).encode("latin1")
 
 
 def _unmapped_scope(scope: Scope) -> Scope:

@@ -34,7 +34,7 @@ _WANTED = re.compile(
     r'(?:[ \t]*\{((?:[^"}\n]|"(?:[^"\\\n]|\\.)*")*)\}[ \t]*|[ \t]+)([^ \t\n]+)',
     re.MULTILINE,
 )
-_LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 _MAX_POSITIONS = 1024
 

@@ -85,6 +85,14 @@ def test_blanks_between_labels_keep_models_apart() -> None:
     assert [found.drafts if (found := scrape.counters(model)) else None for model in scrape.models] == [1, 2, 3]
 
 
+def test_a_label_without_end_costs_linear_work() -> None:
+    """Each letter of a hostile engine's label is looked at once, not once for every letter before it."""
+    text = "vllm:num_requests_running{" + "a" * 300_000 + ',model_name="m"} 1\n'
+    found = parse(text).counters("m")
+    assert found is not None
+    assert found.requests_running == 1
+
+
 def test_older_servers_count_no_drafts() -> None:
     """Series of tokens alone tell that an engine speculates."""
     scrape = parse(line("spec_decode_num_draft_tokens_total", 300) + line("spec_decode_num_accepted_tokens_total", 150))
