@@ -6,7 +6,6 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from urllib.parse import quote
 
 from specdemo.compose.texts import token_texts
 from specdemo.core.engine import EngineFacts
@@ -15,7 +14,7 @@ from specdemo.engines.attached import AttachedControl, Target
 from specdemo.engines.client import VllmEngine
 from specdemo.engines.limits import Limits
 from specdemo.engines.probe import Probe
-from specdemo.engines.url import BaseUrl, parse_base_url
+from specdemo.engines.url import parse_base_url
 from specdemo.errors import ConfigError
 from specdemo.runs.ports import Engine
 from specdemo.settings import Settings
@@ -43,7 +42,9 @@ async def open_attached(settings: Settings) -> AsyncIterator[Pair]:
             )
             stack.push_async_callback(engine.aclose)
             engines[side] = engine
-            probe = Probe(_with_login(base), api_key=key, verify=_verify(given))
+            # A key goes before a login, as for the client; a proxy of the environment stands only before other machines.
+            root = base.root if key else base.with_login
+            probe = Probe(root, api_key=key, verify=_verify(given), trust_env=not base.loopback)
             targets.append(Target(side, base.root, probe, given.model))
         control = AttachedControl(*targets)
         stack.push_async_callback(control.aclose)
@@ -66,14 +67,6 @@ def limits(settings: Settings) -> Limits:
     return Limits(
         first_token_s=settings.limits.first_token_s, stall_s=settings.limits.stall_s, total_s=settings.limits.run_s
     )
-
-
-def _with_login(base: BaseUrl) -> str:
-    """The root with user and password in it, as the probe's HTTP client takes them; never shown."""
-    if base.auth is None:
-        return base.root
-    scheme, _, rest = base.root.partition("://")
-    return f"{scheme}://{quote(base.auth[0], safe='')}:{quote(base.auth[1], safe='')}@{rest}"
 
 
 def _verify(given: Attached) -> ssl.SSLContext | bool:

@@ -15,6 +15,7 @@ from specdemo.bench.report import html as report_html
 from specdemo.bench.report.blocks import Document
 from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.content import document, lead
+from specdemo.bench.report.numbers import times
 from specdemo.bench.report.sweep_page import sweep_document
 from specdemo.bench.report.words import speaker
 from specdemo.bench.sampling.result import ValidationResult
@@ -266,10 +267,10 @@ def _bar(name: str, found: Result) -> plots.Bar | None:
     speed = found.speedup
     if speed is None:
         return None
-    shown = f"{speed.estimate:.2f}x"
+    shown = f"{times(speed.estimate)}x"
     colour = plots.NEUTRAL
     if speed.low is not None and speed.high is not None:
-        shown += f" ({speed.low:.2f} – {speed.high:.2f})"
+        shown += f" ({times(speed.low)} – {times(speed.high)})"
         colour = plots.GOOD if speed.low > 1 else plots.BAD if speed.high < 1 else plots.NEUTRAL
     return plots.Bar(name, speed.estimate, speed.low, speed.high, shown, colour, tuple(x for _, x in found.points))
 
