@@ -42,7 +42,7 @@ async def open_attached(settings: Settings) -> AsyncIterator[Pair]:
             )
             stack.push_async_callback(engine.aclose)
             engines[side] = engine
-            # A key goes before a login, as for the client; a proxy of the environment stands only before other machines.
+            # A key goes before a login, as for the client; an environment's proxy stands before other machines only.
             root = base.root if key else base.with_login
             probe = Probe(root, api_key=key, verify=_verify(given), trust_env=not base.loopback)
             targets.append(Target(side, base.root, probe, given.model))
