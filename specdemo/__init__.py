@@ -105,6 +105,9 @@ bench/                      benchmarks and sampling validation: pure but for rea
   assets.py                 where shipped prompts and texts are
   workloads.py              the shipped workloads
   dataset_rows.py           one row of an uploaded file → a prompt, or why not
+  dataset_lines.py          its lines, within limits
+  dataset_json.py           its JSON, value by value
+  dataset_csv.py            its CSV
   datasets.py               a user's file → prompts, every refused line told
   prompts.py                a prompt and its workload
   plan.py                   prompts × repeats × load levels

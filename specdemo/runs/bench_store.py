@@ -1,7 +1,8 @@
 """Benchmarks on disk: one JSON line a thing, appended and flushed as it happens, so that nothing measured is lost.
 
 The first line is the header; then sessions, samples, splits and endings in order. A torn last line (a crash in
-mid-write) is left out and counted. Lines are checked by pydantic on reading, since a file may come from anyone.
+mid-write) is left out and counted. Lines are checked on reading (``checked``, and against the plan), since a file may
+come from anyone.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from specdemo.bench.identity import Split
 from specdemo.bench.record import SCHEMA, BenchHeader, BenchRecord, Ending, Session
 from specdemo.bench.sample import Sample
+from specdemo.bench.schedule import schedule
 from specdemo.core.codec import encode
-from specdemo.errors import StoreError
+from specdemo.errors import StoreError, UsageError
+from specdemo.runs.checked import Misshapen, parse, shaped, unsound
+from specdemo.runs.stored import MAX_DRAFT
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_LINES = 2_000_000
@@ -99,6 +101,7 @@ def load(path: Path) -> BenchRecord:
 
 def _read(handle: IO[bytes], name: str) -> BenchRecord:
     header: BenchHeader | None = None
+    asked: frozenset[str] = frozenset()
     found: dict[type[Entry], list[Entry]] = {cls: [] for cls in _NAMES}
     torn = 0
     for number, line in _lines(handle, name):
@@ -108,13 +111,23 @@ def _read(handle: IO[bytes], name: str) -> BenchRecord:
                 raise StoreError(f"{name} is no benchmark file: line {number} is not a JSON object.")
             torn += 1
             continue
+        fault = unsound(document)
+        if fault is not None:
+            raise StoreError(f"{name} is no benchmark file: line {number} can't be used, {fault}.")
         kind = document.pop("type", None)
         if header is None:
             if kind != "bench" or document.get("schema") != SCHEMA:
                 raise StoreError(f"{name} is no benchmark file of schema {SCHEMA}.")
             header = _shape(BenchHeader, document, name, number)
-        elif kind in _TYPES:
+            if header.started_at < 0:
+                raise StoreError(f"{name} is no benchmark file: its date lies outside of time.")
+            _check_plan(header, name)
+            asked = frozenset(prompt.id for prompt in header.plan.prompts)
+        elif isinstance(kind, str) and kind in _TYPES:
             entry = _shape(_TYPES[kind], document, name, number)
+            fault = _entry_fault(entry, header, asked)
+            if fault is not None:
+                raise StoreError(f"{name} is damaged: line {number} {fault}.")
             found[type(entry)].append(entry)
     if header is None:
         raise StoreError(f"{name} is no benchmark file: it is empty.")
@@ -126,6 +139,36 @@ def _read(handle: IO[bytes], name: str) -> BenchRecord:
         tuple(entry for entry in found[Ending] if isinstance(entry, Ending)),
         torn,
     )
+
+
+def _check_plan(header: BenchHeader, name: str) -> None:
+    """A plan that could never have been run: its results can't be computed either."""
+    if header.plan.load_prompts == 0:
+        raise StoreError(f"{name} is no benchmark file; its plan is impossible: no prompt is left under load.")
+    try:
+        schedule(header.plan)
+    except UsageError as error:
+        raise StoreError(f"{name} is no benchmark file; its plan is impossible: {error}") from None
+
+
+def _entry_fault(entry: Entry, header: BenchHeader, asked: frozenset[str]) -> str | None:
+    """What one entry says that the plan or its own numbers rule out."""
+    if isinstance(entry, Split) and entry.prompt_id not in asked:
+        return "tells of a prompt that is not in the plan"
+    if not isinstance(entry, Split | Ending) and entry.started_at < 0:
+        return "has a date outside of time"
+    if not isinstance(entry, Sample):
+        return None
+    place = entry.place
+    if place.prompt_id not in asked:
+        return "tells of a prompt that is not in the plan"
+    if place.level not in header.plan.levels:
+        return "tells of a concurrency that is not in the plan"
+    if len(entry.histogram) > MAX_DRAFT + 1:
+        return f"drafts more than {MAX_DRAFT} tokens in a step"
+    if entry.ended_at < entry.started_at:
+        return "ends before it starts"
+    return None
 
 
 def _lines(handle: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
@@ -141,27 +184,15 @@ def _lines(handle: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
+        value = parse(line)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-_adapters: dict[type[Any], TypeAdapter[Any]] = {}
-
-
-def _adapter(cls: type[Any]) -> TypeAdapter[Any]:
-    """Built on first use: that takes some milliseconds each."""
-    if cls not in _adapters:
-        _adapters[cls] = TypeAdapter(cls)
-    return _adapters[cls]
-
-
 def _shape(cls: type[T], document: dict[str, Any], name: str, number: int) -> T:
     try:
-        value: T = _adapter(cls).validate_python(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{name} line {number}: {where} {first['msg'].lower()}.") from None
-    return value
+        return shaped(cls, document)
+    except Misshapen as fault:
+        where = f"{fault.place} is not valid ({fault.why})" if fault.place else fault.why
+        raise StoreError(f"{name} line {number}: {where}.") from None

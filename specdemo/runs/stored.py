@@ -1,34 +1,35 @@
 """Stored runs: reading documents that may come from anyone, and writing our own atomically.
 
-A document is read in three steps: bounded JSON (size, depth, finite numbers, real text), the shape (pydantic, over the
-core's own dataclasses; unknown keys are ignored), and what the shape cannot say (order of events, sizes that must
-agree). Each failure is one sentence of a StoreError.
+A document is read in three steps: bounded JSON (size, depth, finite numbers, real text), the shape (``checked``, over
+the core's own dataclasses; unknown keys are ignored), and what the shape cannot say (order of events, sizes that must
+agree, counts from which lists are made). Each failure is one sentence of a StoreError.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import tempfile
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, TypeVar
 
 from specdemo.core.codec import EVENT_TYPES, to_json
-from specdemo.core.events import SIDES, Event, Failed, Finished, Started, Tokens
+from specdemo.core.events import SIDES, Event, Failed, Finished, RequestSpeculation, Side, Started, Tokens
 from specdemo.core.run import SCHEMA, Probe, RunHeader, RunRecord
 from specdemo.errors import StoreError
+from specdemo.runs.checked import Misshapen, parse, shaped, unsound
 from specdemo.runs.log import MAX_EVENTS, MAX_SIZE
 
 MAX_BYTES = 48_000_000
-MAX_DEPTH = 16
 MAX_SECONDS = 1e7
+MAX_DRAFT = 1024
+"""Tokens that one step may draft: lists of that length are made from it."""
+MAX_TOLD = 4_000_000
+"""Tokens that chunks may count without bringing them, both sides together: each becomes a letter of a frame."""
+MAX_USAGE = 10**9
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOKEN_BOUND = 2**31
 
@@ -92,61 +93,22 @@ def _bounded_json(data: bytes | str) -> Any:
     if len(data) > MAX_BYTES:
         raise StoreError(f"A stored run has at most {MAX_BYTES // 1_000_000} MB; this is larger.")
     try:
-        document = json.loads(data, parse_constant=_no_constant)
+        document = parse(data)
     except (ValueError, RecursionError):
         # Among them: bytes that are not UTF-8, NaN, numbers of thousands of digits, endless nesting.
         raise StoreError("This is no stored run: it is not strict JSON.") from None
-    _check_values(document)
+    fault = unsound(document)
+    if fault is not None:
+        raise StoreError(f"This is no stored run: {fault}.")
     return document
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _check_values(document: Any) -> None:
-    """Depth, finite numbers, text that can be encoded; without recursion of our own."""
-    level = [document]
-    for _ in range(MAX_DEPTH):
-        deeper: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                deeper.extend(value)
-                deeper.extend(value.values())
-            elif isinstance(value, list):
-                deeper.extend(value)
-            elif isinstance(value, float) and not math.isfinite(value):
-                raise StoreError("This is no stored run: it holds a number that is not finite.")
-            elif isinstance(value, str) and not _encodable(value):
-                raise StoreError("This is no stored run: it holds half a character (a lone surrogate).")
-        if not deeper:
-            return
-        level = deeper
-    raise StoreError("This is no stored run: it is nested too deeply.")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def _shape(kind: type[T], value: Any, where: str) -> T:
     try:
-        hashable: Any = kind
-        checked: T = _adapter(hashable).validate_python(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in (where, *first["loc"]))
-        raise StoreError(f"This is no stored run: {place} is not valid ({first['msg'].rstrip('.').lower()}).") from None
-    return checked
+        return shaped(kind, value)
+    except Misshapen as fault:
+        place = ".".join(part for part in (where, fault.place) if part)
+        raise StoreError(f"This is no stored run: {place} is not valid ({fault.why}).") from None
 
 
 def _event(entry: Any, index: int) -> Event:
@@ -166,18 +128,21 @@ def _check_header(header: RunHeader) -> None:
     prompt = header.plan.prompt
     if sum((bool(prompt.messages), prompt.text is not None, prompt.token_ids is not None)) != 1:
         raise StoreError("This is no stored run: it must have one prompt, as messages, text or token ids.")
-    if abs(header.started_at) > 1e11:
-        raise StoreError("This is no stored run: its date lies outside of time.")
+    if any(facts is not None and (facts.k or 0) > MAX_DRAFT for facts in header.facts):
+        raise StoreError(f"This is no stored run: it drafts more than {MAX_DRAFT} tokens a step.")
 
 
 def _check_events(events: tuple[Event, ...]) -> None:
     latest = dict.fromkeys(SIDES, 0.0)
-    started, ended, size = set(), set(), 0
+    told = dict.fromkeys(SIDES, 0)
+    started, ended, size, unseen = set[Side](), set[Side](), 0, 0
     for index, event in enumerate(events):
         side = event.side
         fault = None
-        # Only chunks come in the order of their stamps: a counter may be read between the last chunk and the end.
-        if not 0.0 <= event.at <= MAX_SECONDS or (isinstance(event, Tokens) and event.at < latest[side]):
+        # Only chunks and their end come in the order of their stamps: a counter may be read between these two.
+        if event.at > MAX_SECONDS:
+            fault = "has a time that no run can have"
+        elif isinstance(event, Tokens | Finished) and event.at < latest[side]:
             fault = "goes back in time"
         elif side in ended:
             fault = "comes after its side's end"
@@ -185,8 +150,13 @@ def _check_events(events: tuple[Event, ...]) -> None:
             fault = "starts its side again"
         elif isinstance(event, Tokens):
             size += len(event.text) + len(event.reasoning) + len(event.ids)
+            if event.reported_total is not None:
+                unseen += max(0, event.reported_total - told[side])
+                told[side] = event.reported_total
             fault = _tokens_fault(event)
-        if fault is None and size > MAX_SIZE:
+        elif isinstance(event, Finished):
+            fault = _end_fault(event)
+        if fault is None and (size > MAX_SIZE or unseen > MAX_TOLD):
             fault = "makes the run larger than any run can be"
         if fault is not None:
             raise StoreError(f"This is no stored run: event {index} {fault}.")
@@ -203,4 +173,22 @@ def _tokens_fault(event: Tokens) -> str | None:
         return "has other numbers of token ids and token texts"
     if any(not 0 <= token < _TOKEN_BOUND for token in event.ids):
         return "has an impossible token id"
+    return None
+
+
+def _end_fault(event: Finished) -> str | None:
+    usage = event.usage
+    if usage is not None and max(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0) > MAX_USAGE:
+        return "counts more tokens than any run can have"
+    return None if event.speculation is None else _speculation_fault(event.speculation)
+
+
+def _speculation_fault(told: RequestSpeculation) -> str | None:
+    """Totals and lists that no drafting could give; some numbers are sizes of lists that are made later."""
+    accepted, drafted = told.accepted_per_step or (), told.drafted_per_step or ()
+    if max(told.max_draft or 0, *accepted, *drafted, 0) > MAX_DRAFT or len(told.histogram or ()) > MAX_DRAFT + 1:
+        return f"drafts more than {MAX_DRAFT} tokens in a step"
+    pairs = zip(accepted, drafted, strict=True) if len(accepted) == len(drafted) else ()
+    if told.accepted > told.drafted or any(took > offered for took, offered in pairs):
+        return "accepts more tokens than were drafted"
     return None

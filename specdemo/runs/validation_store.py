@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-from pydantic import TypeAdapter, ValidationError
 
 from specdemo.bench.jsonable import strict_json
 from specdemo.bench.sampling.result import SCHEMA, ValidationResult
 from specdemo.errors import StoreError
+from specdemo.runs.checked import Misshapen, parse, shaped, unsound
 
 MAX_BYTES = 16_000_000
 
@@ -28,16 +26,21 @@ def load_validation(path: Path) -> ValidationResult:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise StoreError(f"{path.name} is larger than {MAX_BYTES // 1_000_000} MB, so it is no validation result.")
-        document = json.loads(path.read_bytes())
+        document = parse(path.read_bytes())
     except OSError as error:
         raise StoreError(f"{path.name} can't be read: {error.strerror or error}.") from None
     except (ValueError, RecursionError):
-        raise StoreError(f"{path.name} is not JSON.") from None
+        raise StoreError(f"{path.name} is not strict JSON.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA or "verdict" not in document:
         raise StoreError(f"{path.name} is no validation result of schema {SCHEMA}.")
+    fault = unsound(document)
+    if fault is not None:
+        raise StoreError(f"{path.name} is no validation result: {fault}.")
     try:
-        return TypeAdapter(ValidationResult).validate_python(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{path.name} is no validation result: {where} {first['msg'].lower()}.") from None
+        result = shaped(ValidationResult, document)
+    except Misshapen as found:
+        where = f"{found.place} is not valid ({found.why})" if found.place else found.why
+        raise StoreError(f"{path.name} is no validation result: {where}.") from None
+    if result.started_at < 0:
+        raise StoreError(f"{path.name} is no validation result: its date lies outside of time.")
+    return result
