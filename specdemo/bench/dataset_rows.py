@@ -5,14 +5,16 @@ Shapes read: a bare string · a list of messages · {"messages": …} (OpenAI) �
 {"prompt": [token ids]}.
 
 Rules: roles are read from each turn, never from its place; the history up to and including the last user turn is sent,
-the same to both engines, and a recorded answer after it is left out; of Spec-Bench's turns the first is sent. A row's
-own temperature, max_tokens or model are never used: the run's settings hold for every row and both engines.
+the same to both engines, and a recorded answer after it is left out; of Spec-Bench's turns the first is sent. A
+"system" beside them is sent before them. A row's own temperature, max_tokens or model are never used: the run's own
+settings hold for every row and both engines. What else stands in a row and is not sent is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from specdemo.core.prompt import Message, Role
 
@@ -23,37 +25,45 @@ ROLES: Mapping[str, Role] = {
     "model": "assistant", "bot": "assistant", "system": "system", "developer": "system",
 }  # fmt: skip
 TEXT_KEYS = ("prompt", "question", "instruction", "query", "text", "input")
+SYSTEM_KEYS = ("system", "system_prompt", "system_message")
+CONTENT_KEYS = frozenset([*TEXT_KEYS, "messages", "conversations", "conversation", "turns"])
 SETTINGS = frozenset(
-    [
-        "temperature",
-        "top_p",
-        "top_k",
-        "min_p",
-        "seed",
-        "stop",
-        "max_tokens",
-        "max_completion_tokens",
-        "max_new_tokens",
-        "output_tokens",
-        "model",
-        "n",
-        "presence_penalty",
-        "frequency_penalty",
-        "repetition_penalty",
-        "ignore_eos",
-        "logprobs",
-        "stream",
-    ]
+    """
+    temperature top_p top_k min_p seed stop stop_token_ids max_tokens max_completion_tokens max_new_tokens min_tokens
+    output_tokens model n best_of presence_penalty frequency_penalty repetition_penalty length_penalty logit_bias
+    ignore_eos logprobs top_logprobs prompt_logprobs stream stream_options sampling_params sampling parameters
+    generation_config tools tool_choice functions function_call response_format guided_json guided_regex guided_choice
+    guided_grammar structured_outputs chat_template chat_template_kwargs add_generation_prompt bad_words
+    """.split()  # noqa: SIM905
 )
+LABELS = frozenset(
+    "id question_id _id uid uuid idx index category workload task source dataset subset split".split()  # noqa: SIM905
+)
+"""Keys that only say which row it is."""
 
 
 class RowRefused(Exception):
-    """This row cannot be used; the text is one clause for "line 7: …"."""
+    """This row cannot be used; the text is one clause for "line 7: …", without half characters."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(printable(reason))
+
+
+class Twice(dict[str, Any]):
+    """A JSON object that had one of its keys twice; only the last value is left in it."""
+
+
+def printable(text: str) -> str:
+    """The text as UTF-8 can carry it: half a surrogate pair becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a row gave. ``shape`` names its form, ``ignored`` the settings in it that the run's own settings replace."""
+    """What a row gave. ``shape`` names its form.
+
+    ``ignored`` names the settings in it that the run's own settings replace, ``unused`` what else in it was not sent.
+    """
 
     shape: str
     messages: tuple[Message, ...] = ()
@@ -63,6 +73,7 @@ class Row:
     category: str | None = None
     ignored: tuple[str, ...] = ()
     turns_left_out: int = 0
+    unused: tuple[str, ...] = ()
 
 
 def read_row(value: object) -> Row:
@@ -86,23 +97,46 @@ def looks_like_messages(value: object) -> bool:
 
 
 def _object(row: Mapping[str, object]) -> Row:
-    ignored = tuple(sorted(SETTINGS & set(row)))
+    if isinstance(row, Twice):
+        raise RowRefused("it has the same key twice")
     label = row.get("id", row.get("question_id"))
-    named = str(label)[:80] if isinstance(label, (str, int)) and not isinstance(label, bool) else None
+    named = printable(str(label)[:80]) if isinstance(label, (str, int)) and not isinstance(label, bool) else None
     kind = row.get("category", row.get("workload"))
-    category = kind.strip()[:80] if isinstance(kind, str) and kind.strip() else None
-    if "messages" in row:
-        found = _conversation("messages", row["messages"])
-    elif "conversations" in row or "conversation" in row:
-        found = _conversation("ShareGPT", row.get("conversations", row.get("conversation")))
-    elif "turns" in row:
-        found = _turns(row["turns"])
-    else:
-        found = _plain(row)
-    return Row(found.shape, found.messages, found.text, found.token_ids, named, category, ignored, found.turns_left_out)
+    category = printable(kind.strip()[:80]) if isinstance(kind, str) and kind.strip() else None
+    found, used = _content(row)
+    found, system = _with_system(found, row)
+    left = [printable(key)[:40] for key in row if key not in used and key != system and key not in LABELS]
+    settings = tuple(sorted(key for key in left if key.lower() in SETTINGS))
+    unused = tuple(sorted(key for key in left if key.lower() not in SETTINGS))
+    return replace(found, id=named, category=category, ignored=settings, unused=unused)
 
 
-def _plain(row: Mapping[str, object]) -> Row:
+def _content(row: Mapping[str, object]) -> tuple[Row, tuple[str, ...]]:
+    """What is asked, and the keys that it came from."""
+    for key, shape in (("messages", "messages"), ("conversations", "ShareGPT"), ("conversation", "ShareGPT")):
+        if key in row:
+            return _conversation(shape, row[key]), (key,)
+    return (_turns(row["turns"]), ("turns",)) if "turns" in row else _plain(row)
+
+
+def _with_system(found: Row, row: Mapping[str, object]) -> tuple[Row, str | None]:
+    """With the row's system prompt as the first message, and the key that it came from."""
+    given = [key for key in SYSTEM_KEYS if row.get(key) not in (None, "")]
+    if not given:
+        return found, next((key for key in SYSTEM_KEYS if key in row), None)
+    key, text = given[0], row[given[0]]
+    if not isinstance(text, str):
+        raise RowRefused(f'"{key}" is a {_kind(text)}, not a text')
+    if len(given) > 1 or any(message.role == "system" for message in found.messages):
+        raise RowRefused("it has more than one system prompt")
+    if not found.messages:
+        raise RowRefused("a system prompt can't stand before token ids")
+    messages = (Message("system", _whole(text)), *found.messages)
+    _check_length(messages)
+    return replace(found, messages=messages), key
+
+
+def _plain(row: Mapping[str, object]) -> tuple[Row, tuple[str, ...]]:
     key = next((name for name in TEXT_KEYS if name in row), None)
     if key is None:
         names = ", ".join(sorted(map(str, row))[:5]) or "nothing"
@@ -110,16 +144,18 @@ def _plain(row: Mapping[str, object]) -> Row:
     value = row[key]
     if isinstance(value, str):
         extra = row.get("input") if key == "instruction" else None
-        both = f"{value}\n\n{extra}" if isinstance(extra, str) and extra.strip() else value
-        return Row(key, messages=(Message("user", _text(both)),))
+        joined = isinstance(extra, str) and bool(extra.strip())
+        text = _text(f"{value}\n\n{extra}" if joined else value)
+        used = (key, "input") if key == "instruction" and (joined or not extra) else (key,)
+        return Row(key, messages=(Message("user", text),)), used
     if isinstance(value, list) and value and all(type(item) is int for item in value):
         if min(value) < 0 or max(value) > 2**31 - 1:
             raise RowRefused("a token id is out of range")
         if len(value) > MAX_PROMPT_CHARACTERS:
             raise RowRefused(f"the prompt has {len(value):,} token ids, the limit is {MAX_PROMPT_CHARACTERS:,}")
-        return Row("token ids", token_ids=tuple(value))
+        return Row("token ids", token_ids=tuple(value)), (key,)
     if looks_like_messages(value):
-        return _conversation(key, value)
+        return _conversation(key, value), (key,)
     raise RowRefused(f'"{key}" is a {_kind(value)}, not a text')
 
 
@@ -139,14 +175,22 @@ def _conversation(shape: str, value: object) -> Row:
     if last is None:
         raise RowRefused("no user turn")
     kept = tuple(messages[: last + 1])
-    if sum(len(message.content) for message in kept) > MAX_PROMPT_CHARACTERS:
-        raise RowRefused(f"the conversation is longer than {MAX_PROMPT_CHARACTERS:,} characters")
+    _check_length(kept)
     return Row(shape, messages=kept, turns_left_out=len(messages) - last - 1)
+
+
+def _check_length(messages: Sequence[Message]) -> None:
+    if sum(len(message.content) for message in messages) > MAX_PROMPT_CHARACTERS:
+        raise RowRefused(f"the conversation is longer than {MAX_PROMPT_CHARACTERS:,} characters")
 
 
 def _turn(number: int, turn: object) -> Message:
     if not isinstance(turn, Mapping):
         raise RowRefused(f"turn {number} is a {_kind(turn)}, not an object with a role")
+    if isinstance(turn, Twice):
+        raise RowRefused(f"turn {number} has the same key twice")
+    if any(turn.get(key) for key in ("tool_calls", "function_call", "audio", "images", "videos")):
+        raise RowRefused(f"turn {number} holds something other than text")
     name = turn.get("role", turn.get("from"))
     if not isinstance(name, str):
         raise RowRefused(f"turn {number} has no role")

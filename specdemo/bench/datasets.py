@@ -7,29 +7,28 @@ U+2028, U+2029, NEL and the like stay inside their row. Row shapes: see dataset_
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from specdemo.bench.dataset_rows import TEXT_KEYS, Row, RowRefused, looks_like_messages, read_row
+from specdemo.bench import dataset_json
+from specdemo.bench.dataset_csv import csv_rows
+from specdemo.bench.dataset_json import Form, Item, NotJson, RowTooLong, TooManyRows, value_of
+from specdemo.bench.dataset_lines import MIB, DatasetLimits, Line, read_lines, too_big
+from specdemo.bench.dataset_rows import Row, RowRefused, printable, read_row
 from specdemo.bench.prompts import BenchPrompt
 from specdemo.errors import PromptError
 
-MIB = 1024 * 1024
+__all__ = ["Dataset", "DatasetLimits", "Refused", "read_bytes", "read_path", "read_stream"]
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetLimits:
-    """What an upload may hold; every message that enforces one names it."""
-
-    file_bytes: int = 64 * MIB
-    line_bytes: int = 1 * MIB
-    rows: int = 10_000
+LIMITS = DatasetLimits()
+NO_JSON = "not valid JSON"
+MOST_KEYS = 20
+"""Names of unused keys that a note tells at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,237 +64,160 @@ class Dataset:
         return "; ".join(parts)
 
 
-Raw = tuple[int, object]
-"""(line number, decoded value or RowRefused)"""
-
-
-def read_path(path: Path, *, limits: DatasetLimits = DatasetLimits()) -> Dataset:
+def read_path(path: Path, *, limits: DatasetLimits = LIMITS) -> Dataset:
     """Read a file. Raises PromptError with one sentence when it can't be used at all."""
     try:
         if not path.is_file():
             raise PromptError(f"{path.name}: there is no such file.")
         size = path.stat().st_size
         if size > limits.file_bytes:
-            raise PromptError(_too_big(path.name, size, limits))
+            raise PromptError(too_big(path.name, size, limits))
         with path.open("rb") as handle:
             return read_stream(handle, path.name, limits=limits)
     except OSError as error:
         raise PromptError(f"{path.name} can't be read: {error.strerror or 'unknown reason'}.") from None
 
 
-def read_bytes(data: bytes, name: str, *, limits: DatasetLimits = DatasetLimits()) -> Dataset:
+def read_bytes(data: bytes, name: str, *, limits: DatasetLimits = LIMITS) -> Dataset:
     """Read an upload held in memory; as ``read_path``."""
     if len(data) > limits.file_bytes:
-        raise PromptError(_too_big(name, len(data), limits))
+        raise PromptError(too_big(name, len(data), limits))
     return read_stream(io.BytesIO(data), name, limits=limits)
 
 
-def read_stream(handle: IO[bytes], name: str, *, limits: DatasetLimits = DatasetLimits()) -> Dataset:
-    """Read a binary stream; never holds a line longer than the limit."""
-    lines = list(_lines(handle, name, limits))
-    if all(isinstance(text, str) and not text.strip() for _, text in lines):
-        raise PromptError(f"{name} is empty: it holds no prompt.")
+def read_stream(handle: IO[bytes], name: str, *, limits: DatasetLimits = LIMITS) -> Dataset:
+    """Read a binary stream; never holds a line longer than the limit, nor decodes more rows than the limit and one."""
+    name = printable(name)
+    lines = read_lines(handle, name, limits)
     suffix = Path(name).suffix.lower()
+    notes: list[str] = []
+    fault: str | None = None
     if suffix in (".csv", ".tsv"):
-        form, raws = "CSV", _csv(lines, name, "\t" if suffix == ".tsv" else None)
-    elif suffix in (".jsonl", ".json", ".ndjson") or _starts_like_json(lines):
-        form, raws = _json(lines, name)
+        form = "CSV"
+        rows: Iterable[Item] = (Item(*row) for row in csv_rows(lines, name, "\t" if suffix == ".tsv" else None))
+    elif suffix in (".jsonl", ".json", ".ndjson") or _starts_like_json(lines, limits):
+        form, rows, fault = _json(lines, name, limits, notes)
     else:
-        form, raws = "plain text", [(n, text) for n, text in lines if isinstance(text, RowRefused) or text.strip()]
-    if len(raws) > limits.rows:
-        raise PromptError(f"{name} has {len(raws):,} rows, the limit is {limits.rows:,}.")
-    return _collect(name, form, raws)
+        form, rows = "plain text", (Item(number, line) for number, line in _filled(lines))
+    found = _collect(name, form, rows, limits, notes)
+    if not found.rows:
+        raise PromptError(f"{name} is empty: it holds no prompt.")
+    if fault is not None and not found.prompts and all(one.reason.startswith(NO_JSON) for one in found.refused):
+        raise _no_json(name, fault)
+    return found
 
 
-def _too_big(name: str, size: int, limits: DatasetLimits) -> str:
-    return f"{name} is {size / MIB:,.0f} MiB, the limit for a prompt file is {limits.file_bytes / MIB:,.0f} MiB."
+def _no_json(name: str, why: str) -> PromptError:
+    return PromptError(f"{name} is not valid JSON ({why}); expected one JSON value a line, or an array of prompts.")
 
 
-_MAGIC = (
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook"),
-    (b"\xd0\xcf\x11\xe0", "an old Office document"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"%PDF", "a PDF document"),
-    (b"PAR1", "a Parquet file"),
-    (b"\x89PNG", "an image"),
-)
+def _filled(lines: Sequence[Line]) -> Iterator[tuple[int, Line]]:
+    """Lines that are not blank, with their numbers from 1."""
+    return ((n, line) for n, line in enumerate(lines, 1) if isinstance(line, RowRefused) or line.strip())
 
 
-def _check_kind(head: bytes, name: str) -> None:
-    for magic, kind in _MAGIC:
-        if head.startswith(magic):
-            raise PromptError(f"{name} is {kind}, not text; export it as JSONL, CSV or plain text in UTF-8.")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (head.count(b"\x00") > len(head) // 4 and head):
-        raise PromptError(f"{name} is UTF-16 (or binary), not UTF-8; save it as UTF-8.")
+def _whole(lines: Sequence[Line]) -> str:
+    return "\n".join(line if isinstance(line, str) else "" for line in lines)
 
 
-def _lines(handle: IO[bytes], name: str, limits: DatasetLimits) -> Iterator[tuple[int, str | RowRefused]]:
-    """Numbered lines without their ends; a line over the limit is skipped piece by piece and refused."""
-    total = 0
-    number = 0
-    while piece := handle.readline(limits.line_bytes + 1):
-        number += 1
-        total += len(piece)
-        if number == 1:
-            _check_kind(piece[:4096], name)
-            piece = piece.removeprefix(b"\xef\xbb\xbf")
-        if len(piece) > limits.line_bytes and not piece.endswith(b"\n"):
-            while rest := handle.readline(limits.line_bytes):
-                total += len(rest)
-                if total > limits.file_bytes:
-                    raise PromptError(_too_big(name, total, limits))
-                if rest.endswith(b"\n"):
-                    break
-            yield number, RowRefused(f"longer than the limit of {limits.line_bytes / MIB:,.0f} MiB a line")
-            continue
-        if total > limits.file_bytes:
-            raise PromptError(_too_big(name, total, limits))
-        try:
-            text = piece.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise PromptError(
-                f"{name} is not UTF-8: line {number} holds the byte 0x{piece[error.start]:02x}; save the file as UTF-8."
-            ) from None
-        if "\x00" in text:
-            raise PromptError(f"{name} holds a zero byte in line {number}, so it is not a text file.")
-        yield number, text.removesuffix("\n").removesuffix("\r")
-
-
-def _starts_like_json(lines: list[tuple[int, str | RowRefused]]) -> bool:
-    first = next((text for _, text in lines if isinstance(text, str) and text.strip()), "").lstrip()
-    if not first.startswith(("{", "[")):
+def _starts_like_json(lines: Sequence[Line], limits: DatasetLimits) -> bool:
+    """Whether a file of another name is JSON: its first line is a value, or the beginning of one that goes on."""
+    number, first = next(((n, line) for n, line in _filled(lines) if isinstance(line, str)), (0, ""))
+    if not first.lstrip().startswith(("{", "[")):
         return False
+    if not isinstance(value_of(first), RowRefused):
+        return True
     try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        return first.rstrip() in ("{", "[")
+        dataset_json.survey(_whole(lines), longest=limits.line_bytes, most=limits.rows)
+    except NotJson as error:
+        return error.line > number
+    except (RowTooLong, TooManyRows):
+        pass
     return True
 
 
-def _json(lines: list[tuple[int, str | RowRefused]], name: str) -> tuple[str, list[Raw]]:
-    rows = [(n, text) for n, text in lines if isinstance(text, RowRefused) or text.strip()]
-    parsed: list[Raw] = [(n, text if isinstance(text, RowRefused) else _value(text)) for n, text in rows]
-    if len(parsed) == 1 and not isinstance(parsed[0][1], RowRefused):
-        return "JSON", _unwrap(*parsed[0])
-    first = parsed[0][1]
-    if not isinstance(first, RowRefused) or not isinstance(rows[0][1], str):
-        return "JSONL", parsed
-    whole = _several(lines)
-    if isinstance(whole, list):
-        return "JSON", _unwrap(*whole[0]) if len(whole) == 1 else whole
-    opening = rows[0][1].strip()
-    if opening in ("[", "{") or all(isinstance(value, RowRefused) for _, value in parsed):
-        raise PromptError(
-            f"{name} is not valid JSON ({whole}); expected one JSON value a line, or an array of prompts."
-        )
-    return "JSONL", parsed
+def _json(
+    lines: Sequence[Line], name: str, limits: DatasetLimits, notes: list[str]
+) -> tuple[str, Iterable[Item], str | None]:
+    """The form, its rows, and why the file as a whole is no JSON.
 
-
-def _value(text: str) -> object:
+    It is one value a line, unless the first line is none, or the only one.
+    """
+    first = [line for _, line in zip(range(2), _filled(lines), strict=False)]
+    by_line = (Item(n, line if isinstance(line, RowRefused) else value_of(line)) for n, line in _filled(lines))
+    if not first or isinstance(first[0][1], RowRefused):
+        return "JSONL", by_line, None
+    if len(first) > 1 and not isinstance(value_of(first[0][1]), RowRefused):
+        return "JSONL", by_line, None
+    text = _whole(lines)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        return RowRefused(f"not valid JSON ({error.msg} at column {error.colno})")
-    except RecursionError:
-        return RowRefused("its JSON is nested too deeply")
-    except ValueError:
-        return RowRefused("its JSON holds a number that is too long")
+        form = dataset_json.survey(text, longest=limits.line_bytes, most=limits.rows)
+    except NotJson as error:
+        if first[0][1].strip() in ("[", "{", "[{") or len(first) == 1:
+            raise _no_json(name, str(error)) from None
+        return "JSONL", by_line, str(error)
+    except TooManyRows:
+        raise _too_many(name, limits) from None
+    except RowTooLong as error:
+        raise _too_long(name, error, limits) from None
+    if form.listed and form.beside:
+        notes.append(f"keys beside the list of rows are not used: {', '.join(_short(form.beside))}")
+    return "JSON", _values(text, form, name, limits), None
 
 
-def _several(lines: list[tuple[int, str | RowRefused]]) -> list[Raw] | str:
-    """Whole-file JSON: one value, or several in a row; else the reason why not."""
-    text = "\n".join(line if isinstance(line, str) else "" for _, line in lines)
-    decoder, at, found = json.JSONDecoder(), 0, list[Raw]()
-    while True:
-        while at < len(text) and text[at] in " \t\r\n":
-            at += 1
-        if at >= len(text):
-            return found
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            return f"{error.msg} at line {error.lineno}, column {error.colno}"
-        except (RecursionError, ValueError):
-            return "nested too deeply, or a number is too long"
-        found.append((text.count("\n", 0, at) + 1, value))
-        at = end
+def _short(keys: Sequence[str]) -> list[str]:
+    return [printable(key)[:40] for key in keys[:10]]
 
 
-def _unwrap(line: int, value: object) -> list[Raw]:
-    """Rows of a whole-file value: an array, an object that wraps one, or a single row. Lines are item numbers then."""
-    if isinstance(value, dict):
-        wrapped = next(
-            (value[key] for key in ("prompts", "data", "rows", "items") if isinstance(value.get(key), list)), None
-        )
-        if wrapped is not None:
-            return list(enumerate(wrapped, 1))
-    if isinstance(value, list) and not looks_like_messages(value):
-        return list(enumerate(value, 1))
-    return [(line, value)]
+def _values(text: str, form: Form, name: str, limits: DatasetLimits) -> Iterator[Item]:
+    try:
+        yield from dataset_json.rows(text, form, longest=limits.line_bytes)
+    except RowTooLong as error:
+        raise _too_long(name, error, limits) from None
 
 
-def _csv(lines: list[tuple[int, str | RowRefused]], name: str, delimiter: str | None) -> list[Raw]:
-    too_long: list[Raw] = [(n, text) for n, text in lines if isinstance(text, RowRefused)]
-    texts = [text if isinstance(text, str) else "" for _, text in lines]
-    head = next((text for text in texts if text.strip()), "")
-    if delimiter is None:
-        delimiter = max(",;\t", key=head.count)
-    reader = csv.reader((text + "\n" for text in texts), delimiter=delimiter)
-    raws: list[Raw] = []
-    columns: list[str] | None = None
-    start = 1
-    while True:
-        try:
-            cells = next(reader)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raws.append((reader.line_num, RowRefused(f"not valid CSV ({error})")))
-            continue
-        line, start = start, reader.line_num + 1
-        if not any(cell.strip() for cell in cells):
-            continue
-        if columns is None:
-            columns = [cell.strip().lower() for cell in cells]
-            if any(column in TEXT_KEYS for column in columns):
-                continue
-            if len(cells) > 1:
-                raise PromptError(f"{name} has no column named prompt, question, instruction, query, text or input.")
-            columns = ["prompt"]
-        if len(cells) > len(columns):
-            raws.append((line, RowRefused(f"{len(cells)} cells under {len(columns)} columns")))
-            continue
-        raws.append((line, {key: cell for key, cell in zip(columns, cells, strict=False) if cell or key in TEXT_KEYS}))
-    return sorted(raws + too_long, key=lambda raw: raw[0])
+def _too_many(name: str, limits: DatasetLimits) -> PromptError:
+    return PromptError(f"{name} has more than {limits.rows:,} rows, the most that a file may have; split it.")
 
 
-def _collect(name: str, form: str, raws: Iterable[Raw]) -> Dataset:
+def _too_long(name: str, error: RowTooLong, limits: DatasetLimits) -> PromptError:
+    size = f"{limits.line_bytes / MIB:,.0f} MiB"
+    return PromptError(f"{name}: the row that begins in line {error.line} is longer than {size}, the most for one.")
+
+
+def _collect(name: str, form: str, rows: Iterable[Item], limits: DatasetLimits, notes: list[str]) -> Dataset:
+    """Rows one by one, each forgotten once it was read."""
     prompts: list[BenchPrompt] = []
     refused: list[Refused] = []
     shapes: Counter[str] = Counter()
     ignored: Counter[str] = Counter()
+    unused: Counter[str] = Counter()
     seen: set[object] = set()
-    names: set[str] = set()
+    names: Counter[str] = Counter()
     repeats = left_out = 0
-    for line, value in raws:
+    for found in rows:
+        if len(prompts) + len(refused) >= limits.rows:
+            raise _too_many(name, limits)
         try:
-            if isinstance(value, RowRefused):
-                raise value
-            row = read_row(value)
+            if isinstance(found.value, RowRefused):
+                raise found.value
+            row = read_row(found.value)
         except RowRefused as reason:
-            refused.append(Refused(line, str(reason)))
+            refused.append(Refused(found.line, str(reason) if found.item is None else f"item {found.item}: {reason}"))
             continue
         shapes[row.shape] += 1
         ignored.update(row.ignored)
+        unused.update(row.unused)
         left_out += row.turns_left_out > 0
         content = (row.messages, row.text, row.token_ids)
         repeats += content in seen
         seen.add(content)
-        prompts.append(_prompt(row, line, names))
-    notes = []
+        prompts.append(_prompt(row, found, names))
     if ignored:
-        held = ", ".join(f"{key} ({count})" for key, count in sorted(ignored.items()))
+        held = _counted(ignored)
         notes.append(f"settings inside rows are not used, the run's settings hold for both engines: {held}")
+    if unused:
+        notes.append(f"other keys inside rows are not used: {_counted(unused)}")
     if left_out:
         notes.append(
             f"{left_out} rows have turns after the one that is sent (a recorded answer, later questions), left out"
@@ -305,13 +227,22 @@ def _collect(name: str, form: str, raws: Iterable[Raw]) -> Dataset:
     return Dataset(name, form, tuple(prompts), tuple(refused), tuple(sorted(shapes.items())), tuple(notes))
 
 
-def _prompt(row: Row, line: int, names: set[str]) -> BenchPrompt:
-    name = row.id or f"row-{line}"
-    if name in names:
-        name = f"{name}-line-{line}"
-    while name in names:
-        name += "+"
-    names.add(name)
+def _counted(keys: Counter[str]) -> str:
+    """Names with their rows, for example "model (1), seed (3)"; the most frequent ones of very many."""
+    shown = sorted(keys.most_common(MOST_KEYS))
+    more = [f"{len(keys) - MOST_KEYS} more"] if len(keys) > MOST_KEYS else []
+    return ", ".join([f"{key} ({count})" for key, count in shown] + more)
+
+
+def _prompt(row: Row, found: Item, names: Counter[str]) -> BenchPrompt:
+    name = row.id or f"row-{found.item or found.line}"
+    if names[name]:
+        name = f"{name}-line-{found.line}"
+    names[name] += 1
+    while names[name] > 1:  # counted, so that many equal names cost no search
+        name = f"{name}+{names[name] - 1}"
+        names[name] += 1
     return BenchPrompt(
-        name, row.category or "own data", row.messages, row.text, row.token_ids, None, None, line, row.turns_left_out
-    )
+        name, row.category or "own data", row.messages, row.text, row.token_ids, None, None, found.line,
+        row.turns_left_out,
+    )  # fmt: skip

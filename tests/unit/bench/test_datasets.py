@@ -244,7 +244,7 @@ def test_ids_are_unique_and_repeats_are_counted() -> None:
 
 def test_too_many_rows_name_the_limit() -> None:
     """The row limit stands in the message."""
-    with pytest.raises(PromptError, match="3 rows, the limit is 2"):
+    with pytest.raises(PromptError, match="more than 2 rows"):
         read_bytes(b"a\nb\nc\n", "a.txt", limits=DatasetLimits(rows=2))
 
 
