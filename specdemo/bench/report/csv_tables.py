@@ -1,13 +1,15 @@
 """Results and samples as CSV that a spreadsheet opens safely. Pure.
 
-A text cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end) gets a leading
-apostrophe (C22). Numbers are written as numbers, negative ones untouched; what does not apply is an empty cell.
+A text cell that a spreadsheet could take for a formula (it begins with = + - @, their full-width forms, a tab or a line
+end, whatever stands unseen before) gets a leading apostrophe (C22). Numbers are written as numbers, negative ones
+untouched; what does not apply is an empty cell.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from specdemo.bench.record import BenchRecord
@@ -16,6 +18,9 @@ from specdemo.bench.summary import Result, Summary
 
 Value = str | float | int | None
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
+_SIGNS = ("=", "+", "-", "@", "\u2212")
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Me", "Zl", "Zp", "Zs"})
+"""Categories of characters that a spreadsheet drops, skips or shows as nothing at the start of a cell."""
 
 RESULT_COLUMNS = (
     "scope", "name", "concurrency", "prompts", "speedup", "low", "high", "word", "totals_ratio", "throughput_ratio",
@@ -29,8 +34,10 @@ SAMPLE_COLUMNS = (
 
 
 def neutral(text: str) -> str:
-    """The text so that no spreadsheet takes it for a formula, whatever spaces stand before."""
-    risky = text.startswith(_RISKY) or text.lstrip().startswith(_RISKY[:4])
+    """The text so that no spreadsheet takes it for a formula, whatever stands before its first visible character."""
+    first = next((char for char in text if unicodedata.category(char) not in _UNSEEN), "")
+    # Full-width and small forms of the signs are folded to the plain ones, as some programs do on import.
+    risky = text.startswith(_RISKY) or unicodedata.normalize("NFKC", first).startswith(_SIGNS)
     return f"'{text}" if risky else text
 
 

@@ -16,6 +16,18 @@ from tests.unit.bench.test_report import record
 FORMULAS = (
     '=HYPERLINK("x")', "+1", "-1+1", "@a", "\t=1", "\r=1", "\n=1", " =1", "=1\n=2", 'say "=1",\n=2', "=cmd|' /C calc'!A1",
 )  # fmt: skip
+UNSEEN = ("\u200b", "\ufeff", "\u2060", "\xad", "\u202e", "\x00", "\x08", "\xa0", "\u3000", "\u2028", "\u180e", "\u034f",
+          "\x1f\u200d ", "\ufe0f")  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹢", "﹣", "﹦", "﹫", "\u2212"])
+@pytest.mark.parametrize("before", ["", *UNSEEN])
+def test_no_form_of_a_sign_and_nothing_unseen_before_it_makes_a_formula(before: str, sign: str) -> None:
+    """Full-width and small signs, also after characters without a width, get the apostrophe; numbers do not."""
+    text = f"{before}{sign}1"
+    assert csv_tables.neutral(text) == f"'{text}"
+    assert csv_tables.neutral(f"a{text}") == f"a{text}"
+    assert csv_tables.write(("a", "b"), [(-1, -0.5)]).endswith("-1,-0.5\r\n")
 
 
 def rows(made: str) -> list[dict[str, str]]:
