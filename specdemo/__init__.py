@@ -24,6 +24,7 @@ core/                       the data path: pure, standard library only
   acceptance.py             drafts accepted: exact, by counters, or a range
   quality.py                cross-checks; a violation becomes a note
   absent.py                 why a number is absent
+  odd.py                    figures that cannot be right: absent too
   masking.py                logins and keys inside addresses, kept from sight
   provenance.py             which token was a draft, which the target's own
   comparability.py          is this pair comparable?

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from specdemo.core import comparability, provenance, quality, tolerance
+from specdemo.core import comparability, odd, provenance, quality, tolerance
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Side
 from specdemo.core.metrics import SideMeter, meter_for
@@ -44,7 +44,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
     facts = header.facts[1]
     line = theory(
         standard,
-        speculative,
+        _believed(speculative),
         results[1].metrics,
         measured=gained.decode,
         k=facts.k if facts else None,
@@ -104,6 +104,14 @@ def _side(outcome: Outcome, meter: SideMeter) -> SideResult:
         metrics=meter.snapshot(),
         provenance=provenance.of_outcome(outcome),
     )
+
+
+def _believed(side: Outcome) -> Outcome:
+    """The side without the engine's own numbers, where those are no counts."""
+    finished = side.finished
+    if finished is None or finished.speculation is None or odd.sound_request(finished.speculation):
+        return side
+    return replace(side, finished=replace(finished, speculation=None))
 
 
 def _drafted(metrics: SideMetrics, facts: EngineFacts | None) -> Acceptance:

@@ -15,6 +15,12 @@ from specdemo.core.outcome import Outcome
 from specdemo.core.results import VerdictToken
 from specdemo.core.run import Probe
 
+LOST = "\ufffd"
+"""Stands for bytes that are no whole character: many tokens look like it."""
+
+SPACES = " \t\r\n\u0120\u010a\u2581"
+"""Space at a token's edge, also as vocabularies spell it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -37,6 +43,7 @@ class Gap:
 def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | None) -> Gap:
     """The gap at output token ``at`` (from 0)."""
     ours, theirs = _id(standard, at), _id(speculative, at)
+    our_text, their_text = standard.token_text(at), speculative.token_text(at)
     probed: tuple[TopToken, ...] = ()
     if probe is not None and probe.position == at:
         probed = tuple(sorted((TopToken(*candidate) for candidate in probe.candidates), key=lambda top: -top.logprob))
@@ -44,11 +51,12 @@ def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | Non
     error = probe.error if probe is not None and not probed else None
     if ours is None and probed and probed[0].id != theirs:
         ours = probed[0].id  # the standard engine ended here: its choice was the stop token
-    left = _token(standard, at, ours, (probed, decoded))
-    right = _token(speculative, at, theirs, (probed, decoded))
+    mine, other = _Wanted(ours, our_text), _Wanted(theirs, their_text)
+    left = _token(mine, (probed, decoded))
+    right = _token(other, (probed, decoded))
 
-    asked, asked_bound = _distance(probed, ours, theirs)
-    streamed, streamed_bound = _distance(decoded, ours, theirs)
+    asked, asked_bound = _distance(probed, mine, other)
+    streamed, streamed_bound = _distance(decoded, mine, other)
     flipped = asked is not None and asked < 0.0
     if flipped and asked is not None:
         return Gap(left, right, nats=-asked, flipped=True, top_two=True, listed=len(probed))
@@ -59,7 +67,7 @@ def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | Non
             left, right, at_least=min(bounds) if bounds else None, listed=max(len(probed), len(decoded)), error=error
         )
     nats, path = min(known, key=lambda pair: abs(pair[0]))
-    return Gap(left, right, nats=abs(nats), top_two=_rank(path, theirs) <= 1, listed=len(path), error=error)
+    return Gap(left, right, nats=abs(nats), top_two=_rank(path, other) <= 1, listed=len(path), error=error)
 
 
 def _id(outcome: Outcome, at: int) -> int | None:
@@ -67,36 +75,61 @@ def _id(outcome: Outcome, at: int) -> int | None:
     return ids[at] if at < len(ids) else None
 
 
-def _find(candidates: Sequence[TopToken], token: int | None) -> TopToken | None:
-    return next((top for top in candidates if top.id == token), None) if token is not None else None
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A token to be found among candidates: its id, and its text where that is known exactly."""
+
+    id: int | None
+    text: str | None
 
 
-def _distance(
-    candidates: Sequence[TopToken], ours: int | None, theirs: int | None
-) -> tuple[float | None, float | None]:
-    """(logprob of ours - logprob of theirs, lower bound when theirs was not listed)."""
+def _find(candidates: Sequence[TopToken], token: _Wanted) -> TopToken | None:
+    """The candidate with the token's id; among those listed without ids, the only one with exactly its text."""
+    if token.id is None:
+        return None
+    named = next((top for top in candidates if top.id == token.id), None)
+    if named is not None or not token.text or LOST in token.text:
+        return named
+    alike = [top for top in candidates if top.id is None and top.text == token.text]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _listed_unseen(candidates: Sequence[TopToken], ours: _Wanted, theirs: _Wanted) -> bool:
+    """Whether a candidate without an id could be theirs after all, or theirs share an entry with one that looks so."""
+    nameless = [top.text for top in candidates if top.id is None]
+    return bool(nameless) and any(_alike(text, theirs.text) for text in (*nameless, ours.text or ""))
+
+
+def _alike(left: str, right: str | None) -> bool:
+    """Whether two texts may be one token's: servers differ in the space that they leave to a token."""
+    if not left or not right or LOST in left or LOST in right:
+        return True
+    return left.strip(SPACES) == right.strip(SPACES)
+
+
+def _distance(candidates: Sequence[TopToken], ours: _Wanted, theirs: _Wanted) -> tuple[float | None, float | None]:
+    """(logprob of ours - logprob of theirs, lower bound when theirs was certainly not listed)."""
     mine, other = _find(candidates, ours), _find(candidates, theirs)
-    if mine is None:
+    if mine is None or mine is other:  # one entry for both: their texts are equal
         return None, None
     if other is not None:
         return mine.logprob - other.logprob, None
-    if theirs is None or len(candidates) < 2:  # one candidate bounds nothing
+    # One candidate bounds nothing, and neither does a list in which the token may stand under another look.
+    if theirs.id is None or len(candidates) < 2 or _listed_unseen(candidates, ours, theirs):
         return None, None
     return None, mine.logprob - candidates[-1].logprob
 
 
-def _rank(candidates: Sequence[TopToken], token: int | None) -> int:
+def _rank(candidates: Sequence[TopToken], token: _Wanted) -> int:
     """How many candidates are strictly better than ``token``."""
     own = _find(candidates, token)
     return len(candidates) if own is None else sum(top.logprob > own.logprob for top in candidates)
 
 
-def _token(
-    outcome: Outcome, at: int, token: int | None, sources: tuple[Sequence[TopToken], Sequence[TopToken]]
-) -> VerdictToken:
+def _token(token: _Wanted, sources: tuple[Sequence[TopToken], Sequence[TopToken]]) -> VerdictToken:
     """The token as shown: text from the stream if known exactly, else from the standard engine's candidates."""
     found = next((top for top in (_find(source, token) for source in sources) if top is not None), None)
-    text = outcome.token_text(at)
+    text = token.text
     if text is None:
         text = found.text if found is not None else ""
-    return VerdictToken(token, text, found.logprob if found is not None else None)
+    return VerdictToken(token.id, text, found.logprob if found is not None else None)

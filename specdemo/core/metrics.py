@@ -7,8 +7,9 @@ server's usage, else by chunks and then labelled approximate. Chunks are never t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
-from specdemo.core import absent, acceptance, quality
+from specdemo.core import absent, acceptance, odd, quality
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import (
     CountersRead,
@@ -32,8 +33,8 @@ ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
 TINY_GAP_S = 0.001
 """Chunks closer than this arrived together: no engine step is that short."""
 
-MOST_CHUNKS_PER_S = 5_000.0
-"""Above this a whole reply came at once (a buffer let go of it), and time says nothing about the engine."""
+STAMP_S = 1e-4
+"""Stamps of a file are rounded: no step back, if it is as small as this."""
 
 
 class SideMeter:
@@ -44,8 +45,9 @@ class SideMeter:
     """
 
     __slots__ = (
-        "_after", "_always", "_b1", "_before", "_bursts", "_busy", "_chunks", "_end", "_finished", "_first", "_head",
-        "_ids", "_k", "_largest", "_last", "_last_event", "_longest", "_plain", "_rate", "_role", "_start",
+        "_after", "_always", "_b1", "_back", "_before", "_bursts", "_busy", "_chunks", "_end", "_finished", "_first",
+        "_head", "_ids", "_k", "_largest", "_last",
+        "_last_event", "_longest", "_newest", "_plain", "_rate", "_role", "_start",
         "_text_chunks", "_tiny", "_tokens", "_total", "side",
     )  # fmt: skip
 
@@ -78,6 +80,8 @@ class SideMeter:
         self._finished: Finished | None = None
         self._end: float | None = None
         self._busy = False  # we said ourselves that we read late
+        self._newest = -inf  # stamp of the latest event of the stream
+        self._back = False  # an event is stamped before the one that it follows, or with no real time
 
     def feed(self, event: Event) -> None:
         """Take one event into account."""
@@ -85,22 +89,33 @@ class SideMeter:
             return
         self._last_event = max(self._last_event, event.at)
         if type(event) is Tokens:
+            self._stamp(event.at)
             self._chunk(event)
         elif isinstance(event, Started):
             if self._start is None:
                 self._start = event.at
         elif isinstance(event, CountersRead):
+            if not odd.sound_counters(event.counters):
+                return
             if self._before is None:
                 self._before = event.counters
             else:
                 self._after = event.counters
         elif isinstance(event, Finished):
+            self._stamp(event.at)
             self._finished = event
             self._end = event.at
         elif isinstance(event, Failed):
             self._end = event.at
         elif isinstance(event, Noted) and event.kind == "overloaded":
             self._busy = True
+
+    def _stamp(self, at: float) -> None:
+        """Notes are stamped when they are made; only what the engine sends must come in order."""
+        if self._newest - STAMP_S <= at < inf:
+            self._newest = max(self._newest, at)
+        else:
+            self._back = True
 
     def _chunk(self, chunk: Tokens) -> None:
         at = chunk.at
@@ -135,7 +150,7 @@ class SideMeter:
 
     def _count_without_ids(self, chunk: Tokens) -> int:
         """Tokens of a chunk without ids: its logprob entries, the server's running total, else one if it has text."""
-        total, before = chunk.reported_total, self._total or 0
+        total, before = odd.count(chunk.reported_total), self._total or 0
         if total is not None:
             self._total = max(total, before)
         if chunk.logprobs:
@@ -163,20 +178,22 @@ class SideMeter:
         start = self._start
         span = self._last - self._first if self._first is not None else 0.0
         merged = self.merged
-        at_once = span * MOST_CHUNKS_PER_S < self._chunks - 1
+        # A buffer let go of the whole reply: time says nothing about the engine. (Stamps are rounded.)
+        shortest = TINY_GAP_S * (1.0 - 1e-6)
+        at_once = span < (self._chunks - 1) * shortest
 
-        ttft = _since(start, self._first)
+        ttft = odd.since(start, self._first)
         if ttft is None:
-            reasons.append(("ttft_s", sentence("no_token")))
+            reasons.append(("ttft_s", sentence("no_token" if self._first is None else "odd_times")))
         tpot = None
         decode = None
         if self._first is not None and tokens is not None and tokens > 1:
             end = self._finished.at if self._finished else self._last
             early = self._head if self._clumped else self._b1
             if self._chunks > 1 and not at_once:
-                tpot = (end - self._first) / (tokens - 1)
+                tpot = odd.quotient(end - self._first, tokens - 1)
             if span > 0.0 and not at_once and tokens > early:
-                decode = (tokens - early) / span
+                decode = odd.quotient(tokens - early, span)
         if tpot is None:
             reasons.append(("tpot_s", absent.rate(tokens, self._chunks)))
         if decode is None:
@@ -184,43 +201,45 @@ class SideMeter:
         elif source == "usage" and self._text_chunks:
             reasons.append(("decode_tokens_per_s", sentence("one_assumed")))
 
-        e2el = _since(start, self._finished.at) if self._finished else None
-        wall = e2el if self.final else _since(start, self._last) if self._first is not None else None
+        e2el = odd.since(start, self._finished.at) if self._finished else None
+        wall = e2el if self.final else odd.since(start, self._last) if self._first is not None else None
+        if tokens and wall is not None and wall < max(1, self._chunks - 1) * shortest:
+            wall = None
+            reasons.append(("tokens_per_s", sentence("at_once")))
         if e2el is None:
             reasons.append(("e2el_s", sentence("not_finished" if self.final else "still_runs")))
         per_step, steps = self._per_step(source, merged)
         if per_step is None:
-            reasons.append(
-                (
-                    "tokens_per_step",
-                    absent.steps(merged=merged, counted=source != "approximate" and not self._text_chunks),
-                )
-            )
+            counted = source != "approximate" and not self._text_chunks
+            reasons.append(("tokens_per_step", absent.steps(merged=merged, counted=counted)))
         taken = self.acceptance(tokens)
         speculation = self._finished.speculation if self._finished else None
-        drafting = speculation.steps if speculation else None
-        return SideMetrics(
+        drafting = odd.count(speculation.steps) if speculation else None
+        if usage is not None and odd.count(usage.completion_tokens) is None:
+            reasons.append(("output_tokens", sentence("odd_count")))
+        found = SideMetrics(
             prompt_tokens=self._prompt_tokens(),
             output_tokens=tokens,
             ttft_s=ttft,
-            ttft_role_s=_since(start, self._role),
+            ttft_role_s=odd.since(start, self._role),
             tpot_s=tpot,
             e2el_s=e2el,
             chunk_gap_s=span / (self._chunks - 1) if self._chunks > 1 else None,
             longest_stall_s=self._stall(now),
             decode_tokens_per_s=decode,
-            tokens_per_s=tokens / wall if tokens and wall else None,
+            tokens_per_s=odd.quotient(tokens, wall) if tokens and wall is not None else None,
             live_tokens_per_s=None if self.final else self._rate.value(now),
             steps=steps,
             tokens_per_step=per_step,
             drafting_steps=drafting,
-            cached_tokens=usage.cached_tokens if usage else None,
+            cached_tokens=odd.count(usage.cached_tokens) if usage else None,
             acceptance=taken,
             count_source=source,
             final=self.final,
             reasons=tuple(reasons),
             non_drafting_steps=steps - 1 - drafting if steps and drafting is not None and steps > drafting else None,
         )
+        return odd.without(found, times=self._back)
 
     @property
     def merged(self) -> bool:
@@ -239,6 +258,8 @@ class SideMeter:
     def acceptance(self, tokens: int | None) -> Acceptance:
         """Exact if the request carried its own numbers, else by counters, else why there is none."""
         speculation = self._finished.speculation if self._finished else None
+        if speculation is not None and not odd.sound_request(speculation):
+            return Acceptance(reason=sentence("odd_count"))
         if speculation is not None:
             return acceptance.exact(speculation, delivered=self._delivered(speculation))
         if self._before is not None and self._after is not None:
@@ -274,7 +295,7 @@ class SideMeter:
         usage = self._finished.usage if self._finished else None
         if self._ids:
             return self._tokens, "ids"
-        if usage is not None:
+        if usage is not None and odd.count(usage.completion_tokens) is not None:
             return usage.completion_tokens, "usage"
         if self._text_chunks:
             return self._tokens, "approximate"
@@ -286,7 +307,7 @@ class SideMeter:
         if self._finished is None:
             return None
         if self._finished.usage is not None:
-            return self._finished.usage.prompt_tokens
+            return odd.count(self._finished.usage.prompt_tokens)
         ids = self._finished.prompt_token_ids
         return None if ids is None else len(ids)
 
@@ -318,10 +339,6 @@ def meter_for(side: Side, facts: EngineFacts | None) -> SideMeter:
         return SideMeter(side)
     plain = True if facts.speculating is False else None
     return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS, plain=plain)
-
-
-def _since(start: float | None, at: float | None) -> float | None:
-    return None if start is None or at is None else max(0.0, at - start)
 
 
 def side_metrics(events: Iterable[Event], side: Side, *, k: int | None = None) -> SideMetrics:

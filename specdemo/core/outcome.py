@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+from math import isclose
 from typing import Literal
 
 from specdemo.core.events import (
@@ -31,7 +32,7 @@ def chunk_tokens(chunk: Tokens) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One side as far as its events go. ``ids`` is None when text came without token ids.
+    """One side as far as its events go. ``ids`` is None when text came without token ids, in every chunk or in some.
 
     ``chunks`` are the received chunks in order, the role chunk included; token texts are looked up in them on demand,
     because only the tokens at a split are ever asked for.
@@ -56,11 +57,16 @@ class Outcome:
 
     @property
     def ids_lost(self) -> int:
-        """How many more tokens the server counted than ids that arrived; 0 if it does not say or they agree."""
+        """How many more tokens the server counted than ids that arrived; 0 if it does not say, or sends no ids."""
         usage = self.finished.usage if self.finished else None
-        if usage is None or self.ids is None:
+        if usage is None or (self.ids is None and not self.received):
             return 0
-        return max(0, usage.completion_tokens - len(self.ids))
+        return max(0, usage.completion_tokens - self.received)
+
+    @property
+    def received(self) -> int:
+        """How many ids arrived, even where ``ids`` is None because others are missing."""
+        return sum(len(chunk.ids) for chunk in self.chunks)
 
     @property
     def prompt_size(self) -> int | None:
@@ -72,9 +78,20 @@ class Outcome:
         ids = self.finished.prompt_token_ids
         return None if ids is None else len(ids)
 
-    def last_chunk_size(self) -> int:
-        """Ids in the last chunk that carried any."""
-        return next((len(chunk.ids) for chunk in reversed(self.chunks) if chunk.ids), 0)
+    @property
+    def largest_chunk(self) -> int:
+        """Most ids in one chunk."""
+        return max((len(chunk.ids) for chunk in self.chunks), default=0)
+
+    def last_words(self) -> tuple[int, int]:
+        """First token (from 0) of the last chunk that has text, and the one after its last: later ids have no text."""
+        end = self.received
+        for chunk in reversed(self.chunks):
+            start = end - len(chunk.ids)
+            if chunk.text or chunk.reasoning:
+                return start, end
+            end = start
+        return 0, 0
 
     def locate(self, index: int) -> tuple[Tokens, int] | None:
         """The chunk that carried output token ``index`` (from 0) and the token's place in it."""
@@ -111,14 +128,21 @@ class Outcome:
         return chunk.logprobs[place]
 
     def candidates(self, index: int) -> tuple[TopToken, ...]:
-        """What the engine thought of at ``index`` while it decoded, best first; empty if it did not say."""
+        """What the engine thought of at ``index`` while it decoded, best first; empty if it did not say.
+
+        vLLM lists its best by text alone unless asked for ids; the delivered token is then found by its text and value.
+        """
         entry = self.logprob(index)
         if entry is None:
             return ()
-        seen = {top.id: top for top in entry.top}
+        seen = {top.id: top for top in entry.top if top.id is not None}
+        nameless = [top for top in entry.top if top.id is None]
         if entry.logprob is not None and entry.id is not None and entry.id not in seen:
             seen[entry.id] = TopToken(entry.id, entry.text, entry.logprob)
-        return tuple(sorted(seen.values(), key=lambda top: -top.logprob))
+            own = next((i for i, top in enumerate(nameless) if _same(top, entry.text, entry.logprob)), None)
+            if own is not None:
+                del nameless[own]
+        return tuple(sorted((*seen.values(), *nameless), key=lambda top: -top.logprob))
 
     def _logprobs_real(self) -> bool:
         return any(
@@ -126,6 +150,10 @@ class Outcome:
             for chunk in self.chunks
             for entry in chunk.logprobs or ()
         )
+
+
+def _same(top: TopToken, text: str, logprob: float) -> bool:
+    return top.text == text and isclose(top.logprob, logprob, rel_tol=1e-6, abs_tol=1e-6)
 
 
 def collect(events: Iterable[Event], side: Side) -> Outcome:
@@ -155,7 +183,10 @@ def collect(events: Iterable[Event], side: Side) -> Outcome:
             failure = event
     text = "".join([chunk.text for chunk in chunks])
     reasoning = "".join([chunk.reasoning for chunk in chunks])
-    known = bool(ids) or not (text or reasoning)
+    unnumbered = any((chunk.text or chunk.reasoning) and not chunk.ids for chunk in chunks)
+    # Text may have been held back for an earlier token, but only the server's own count can show that no id is missing.
+    usage = finished.usage if finished else None
+    known = not unnumbered or (usage is not None and bool(ids) and usage.completion_tokens == len(ids))
     return Outcome(
         side=side,
         state=_state(started, finished, failure),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from specdemo.core import gap as gaps
-from specdemo.core.compare import Comparison, LiveVerdict, common_prefix, compare_ids, compare_text
+from specdemo.core.compare import OWN_END, Comparison, LiveVerdict, common_prefix, compare_ids, compare_text
 from specdemo.core.gap import Gap
 from specdemo.core.outcome import Outcome
 from specdemo.core.prompt import Prompt
@@ -69,6 +69,8 @@ def _drafted(speculative: Outcome, acceptance: Acceptance | None) -> bool | None
     """Whether the target had any draft to judge; a burst proves it. None if nothing tells."""
     if acceptance is not None and acceptance.drafting_steps is not None and acceptance.source == "request":
         return acceptance.drafting_steps > 0
+    if acceptance is not None and acceptance.source == "request" and acceptance.drafted:
+        return True
     if any(len(chunk.ids) > 1 for chunk in speculative.chunks):
         return True
     if acceptance is not None and acceptance.drafting_steps is not None:
@@ -101,8 +103,10 @@ def _parting(pair: _Pair, at: int) -> int | None:
     return at if pair.prompt.greedy and at < shorter else None
 
 
-def _not_comparable(reason: str, *, compared: int = 0, level: Level = "ids", position: int | None = None) -> Verdict:
-    return Verdict("not_comparable", reason, position=position, compared=compared, level=level)
+def _not_comparable(
+    reason: str, *, compared: int = 0, level: Level = "ids", position: int | None = None, remarks: tuple[str, ...] = ()
+) -> Verdict:
+    return Verdict("not_comparable", reason, position=position, compared=compared, level=level, remarks=remarks)
 
 
 def _shared(standard: Outcome, speculative: Outcome) -> int:
@@ -150,11 +154,13 @@ def _ending(side: Outcome) -> str:
 def _compared(pair: _Pair) -> Verdict:
     left, right = pair.standard, pair.speculative
     if left.ids is None or right.ids is None:
-        return _by_text(pair, (sentence("by_text"),))
+        return _by_text(pair, _why_text(pair))
     result = compare_ids(left, right, limit=pair.prompt.sampling.max_tokens)
     if result.kind in ("split", "ended") and (left.ids_lost or right.ids_lost):
         return _by_text(pair, (*_lost(pair), sentence("so_by_text")))
     remarks = (*result.remarks, *_lost(pair), *_finish_reasons(pair))
+    if result.kind == "equal" and (_unseen(left) or _unseen(right)):
+        return _not_comparable(sentence("unseen", equal=result.at), compared=result.at, remarks=remarks)
     if result.kind == "equal":
         return _equal(pair, result.at, "tokens", remarks)
     if result.kind == "short":
@@ -162,13 +168,26 @@ def _compared(pair: _Pair) -> Verdict:
     return _split(pair, result, remarks)
 
 
+def _unseen(side: Outcome) -> bool:
+    """Whether more is missing than the id of the stop token, which some servers count and do not send."""
+    return side.ids_lost > (1 if side.finish_reason in OWN_END else 0)
+
+
+def _why_text(pair: _Pair) -> tuple[str, ...]:
+    """Why texts are compared: no ids at all on a side, or not all of them."""
+    without = [side for side in (pair.standard, pair.speculative) if side.ids is None]
+    if any(not side.received for side in without):
+        return (sentence("by_text"),)
+    return (*_lost(pair), sentence("ids_lost"), sentence("so_by_text"))
+
+
 def _lost(pair: _Pair) -> tuple[str, ...]:
     return tuple(
         sentence(
-            "delivered_less", side=side.side, reported=side.finished.usage.completion_tokens, received=len(side.ids)
+            "delivered_less", side=side.side, reported=side.finished.usage.completion_tokens, received=side.received
         )
         for side in (pair.standard, pair.speculative)
-        if side.ids_lost and side.finished and side.finished.usage and side.ids is not None
+        if side.ids_lost and side.finished and side.finished.usage
     )
 
 
@@ -182,6 +201,8 @@ def _finish_reasons(pair: _Pair) -> tuple[str, ...]:
 def _equal(pair: _Pair, count: int, unit: str, remarks: tuple[str, ...]) -> Verdict:
     level: Level = "ids" if unit == "tokens" else "text"
     compared = count if unit == "tokens" else 0
+    if not count:
+        return _verdict("not_tested", sentence("both_empty"), compared, level, remarks)
     if pair.drafted is False and not pair.control:
         reason = sentence(f"empty_test_{unit}", count=count)
         return _verdict("not_tested", reason, compared, level, remarks)

@@ -33,6 +33,10 @@ _NOTES = {
     "them as they came, so first-token time and gaps are unreliable.",
     "gathered_here": "This app was too busy to read the stream as it came: about {chunks} chunks were read at once, "
     "every {seconds} s; times to first token and gaps are not the engine's. Run fewer things at once.",
+    "held_back": "Something between the engine and this app holds its output back: {chunks} of {total} chunks arrived at "
+    "once, after {seconds} s; times to first token and gaps are not the engine's.",
+    "held_back_here": "This app was too busy to read the stream as it came: {chunks} of {total} chunks were read at "
+    "once, after {seconds} s; times to first token and gaps are not the engine's. Run fewer things at once.",
     "overloaded": "This app was too busy at times ({late} of {ticks} checks came over 5 ms late), so some "
     "arrival times may be off by that much; run fewer things at once.",
     "retried": "The kept connection had been closed by the engine; the request was sent once more on a new one.",
@@ -138,6 +142,9 @@ _VERDICTS = {
     "limit_characters": "All {count} characters are equal, up to the length limit.",
     "equal_tokens": "All {count} tokens are equal.",
     "equal_characters": "All {count} characters are equal.",
+    "both_empty": "Nothing was tested: neither output holds a token or text that could be compared (tool calls are "
+    "not read).",
+    "unseen": "Cannot decide: a server counted more tokens than arrived; the first {equal} tokens match.",
     "shorter": "Cannot decide: the {side} output is shorter ({count} of {other} tokens); the first {equal} "
     "tokens match.",
     "shorter_text": "Cannot decide: one text is shorter; the first {equal} characters match.",
@@ -183,6 +190,8 @@ _NUMBERS = {
     "one_token": "One token has no time per token.",
     "one_chunk": "All tokens came in one chunk, so no rate can be told.",
     "at_once": "All chunks came at once, so no rate can be told.",
+    "odd_times": "The arrival times of this run contradict each other or are not real times, so this cannot be told.",
+    "odd_count": "A count that the server or the file gives cannot be right, so this cannot be told.",
     "steps_merged": "The server merged several engine steps into one chunk.",
     "steps_no_ids": "The server sends no token ids, so steps cannot be counted.",
     "no_step": "No decode step was seen.",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from specdemo.core.compare import LiveVerdict, common_prefix
 from specdemo.core.events import CountersRead, Noted, SpecCounters, TokenLogprob, Tokens
 from specdemo.core.outcome import chunk_tokens, collect
-from tests.unit.core.streams import A, B, ids_stream
+from tests.unit.core.streams import A, B, ids_stream, stream
 
 IDS = st.lists(st.integers(0, 3), max_size=30)
 
@@ -45,12 +45,22 @@ def test_live_comparison_without_ids_claims_nothing() -> None:
     assert (live.level, live.compared, live.position) == ("text", 0, None)
 
 
-def test_live_comparison_with_held_back_text_stays_at_ids() -> None:
-    """A chunk of late text on a side that does send ids does not lower the level."""
+def test_live_comparison_with_partial_ids_claims_no_position() -> None:
+    """A20: once a chunk has text and no ids, the place of later tokens is unknown, and a position is taken back."""
     live = LiveVerdict()
-    live.feed(Tokens(A, 0.1, (1,), "a"))
-    live.feed(Tokens(A, 0.2, (), "b"))
-    assert live.level == "ids"
+    for side, at, ids in ((A, 0.1, 10), (B, 0.1, 10), (A, 0.2, 11), (A, 0.3, 12), (A, 0.4, 13)):
+        live.feed(Tokens(side, at, (ids,), f"<{ids}>"))
+    assert not live.feed(Tokens(B, 0.5, (), "<11>"))
+    for at, ids in ((0.6, 12), (0.7, 13)):
+        assert not live.feed(Tokens(B, at, (ids,), f"<{ids}>"))
+    assert (live.level, live.compared, live.position) == ("text", 1, None)
+    parted = LiveVerdict()
+    for event in (Tokens(A, 0.1, (1,), "a"), Tokens(B, 0.1, (2,), "b")):
+        parted.feed(event)
+    assert parted.position == 0
+    assert parted.feed(Tokens(B, 0.2, (), "c"))
+    assert (parted.level, parted.position) == ("text", None)
+    assert not parted.feed(Tokens(B, 0.3, (), "d"))
 
 
 def test_token_text_comes_only_from_exact_sources() -> None:
@@ -97,8 +107,26 @@ def test_prompt_size_and_states() -> None:
     assert (running.state, running.prompt_size, running.finish_reason) == ("running", None, None)
     assert collect(ids_stream(A, [1], prompt_ids=(1, 2)), A).prompt_size == 2
     assert collect(ids_stream(A, [1]), A).prompt_size is None
-    assert collect(ids_stream(A, [1], [2, 3]), A).last_chunk_size() == 2
-    assert collect((), A).last_chunk_size() == 0
+    assert collect(ids_stream(A, [1], [2, 3]), A).largest_chunk == 2
+    assert collect((), A).largest_chunk == 0
+
+
+def test_last_words_are_those_of_the_last_chunk_with_text() -> None:
+    """Ids behind the last text, with or without chunks of their own, are told from those that could have made it."""
+    assert collect((), A).last_words() == (0, 0)
+    events = (Tokens(A, 0.1, (1,), "a"), Tokens(A, 0.2, (2, 3), "", reasoning="b"), Tokens(A, 0.3, (4,)))
+    assert collect(events, A).last_words() == (1, 3)
+
+
+def test_ids_are_whole_only_by_the_servers_own_count() -> None:
+    """A20: text in a chunk without ids leaves the ids incomplete, unless the server counts exactly those that came."""
+    rows = [(0.1, (1,), ""), (0.2, (2,), "ab"), (0.3, (), "c")]
+    assert collect(stream(A, rows, usage=2), A).ids == (1, 2)
+    for usage in (None, 3, 1):
+        side = collect(stream(A, rows, usage=usage), A)
+        assert (side.ids, side.received) == (None, 2)
+    assert collect(stream(A, rows, usage=3), A).ids_lost == 1
+    assert collect(stream(A, [(0.1, (), "abc")], usage=3), A).ids_lost == 0  # a server without ids loses none
 
 
 def test_notes_and_counter_readings_are_kept() -> None:

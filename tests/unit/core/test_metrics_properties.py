@@ -13,7 +13,7 @@ from specdemo.core.metrics import SideMeter, side_metrics
 from specdemo.core.rates import LiveRate
 from tests.unit.core.streams import B, detailed, stream
 
-GAPS = st.floats(min_value=0.0005, max_value=3.0)
+GAPS = st.floats(min_value=0.001, max_value=3.0)
 BURSTS = st.lists(st.integers(min_value=0, max_value=5), min_size=1, max_size=60)
 
 
