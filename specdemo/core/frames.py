@@ -25,6 +25,8 @@ from specdemo.core.sentences import spoken
 from specdemo.core.verdict import LiveVerdict
 
 VERSION = 2
+MOST_IN_A_CHUNK = 65_536
+"""Tokens that one chunk may add by the server's word alone: each of them gets a letter."""
 NUMBERS_EVERY = 0.1
 """Seconds between two sets of live numbers: text may come more often than numbers can be read."""
 
@@ -187,7 +189,7 @@ class _SideState:
     def _burst(self, event: Tokens) -> Frame:
         count = chunk_tokens(event)
         if event.reported_total is not None:
-            count = count or max(0, event.reported_total - self._reported)
+            count = count or min(max(0, event.reported_total - self._reported), MOST_IN_A_CHUNK)
             self._reported = event.reported_total
         first = self._counted == 0
         self.first_tokens = first and (count > 0 or bool(event.text))

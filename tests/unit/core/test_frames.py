@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from specdemo.core.events import Event, Finished, RequestSpeculation, Side, Started, Tokens
-from specdemo.core.frames import FrameEncoder, Recorded, replay
+from specdemo.core.frames import MOST_IN_A_CHUNK, FrameEncoder, Recorded, replay
 from specdemo.core.run import RunRecord
 from specdemo.ui.feed import encode
 from tests.golden import frames_run as golden
@@ -141,6 +141,16 @@ def test_text_without_ids_keeps_counting_by_the_servers_own_total() -> None:
     frame = encoder.frame(0.2)
     assert frame is not None
     assert [entry["n"] for entry in unpacked(frame) if entry["k"] == "tok"] == [2, 1]
+
+
+def test_a_servers_absurd_total_fills_no_memory() -> None:
+    """A chunk's tokens are letters in a frame; a total of 2^53 is not believed."""
+    encoder = FrameEncoder(golden.HEADER)
+    encoder.feed(Started(Side.STANDARD, 0.0))
+    encoder.feed(Tokens(Side.STANDARD, 0.1, text="ab", reported_total=2**53))
+    frame = encoder.frame(0.2)
+    assert frame is not None
+    assert [entry["n"] for entry in unpacked(frame) if entry["k"] == "tok"] == [MOST_IN_A_CHUNK]
 
 
 def test_request_speculation_type_is_exported() -> None:
