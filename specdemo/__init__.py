@@ -79,6 +79,7 @@ engines/                    everything that knows vLLM
   facts.py                  what an engine says of itself
   arrivals.py               is what we measure what the engine did?
   token_text.py             the text of each single token
+  refusals.py               the body of a reply that refuses
   notes.py                  how a stream's troubles are told
   heard.py                  what a stream's bytes say
   stream.py                 one streamed request as events
@@ -91,6 +92,8 @@ engines/wire/               decoders without I/O
   fields.py                 JSON from strangers, read without trust
   logprobs.py               log-probabilities of chat and plain answers
   ordinary.py               the usual chunk, decoded in one strict step
+  problems.py               errors in every shape
+  reported.py               what the last chunk tells of drafting and time
   completions.py            payloads → events
   exposition.py             the text of /metrics → counters
 engines/embedded/           the small model that comes with it

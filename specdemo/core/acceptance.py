@@ -13,24 +13,27 @@ from specdemo.core.sentences import sentence
 
 NO_DRAFTS = sentence("no_drafts")
 
+MOST_POSITIONS = 1024
+"""Draft positions that are told apart, more than any engine has; no number from outside makes a list longer."""
+
 
 def exact(speculation: RequestSpeculation, *, delivered: int | None = None) -> Acceptance:
-    """Acceptance of one request from the engine's own per-request numbers.
+    """Acceptance of one request from the engine's own per-request numbers. Without its steps there is no mean length.
 
     ``delivered`` is how many accepted drafts reached the output (see :class:`Acceptance`), if the stream tells.
     """
     steps, drafted, accepted = speculation.steps, speculation.drafted, speculation.accepted
-    if steps <= 0 or drafted <= 0:
+    if drafted <= 0 or (steps is not None and steps <= 0):
         return Acceptance(source="request", drafted=0, accepted=0, drafting_steps=0, reason=NO_DRAFTS)
-    histogram = speculation.histogram or _histogram(speculation)
+    histogram = (speculation.histogram or _histogram(speculation))[: MOST_POSITIONS + 1]
     return Acceptance(
         source="request",
         rate=accepted / drafted,
-        mean_length=1.0 + accepted / steps,
+        mean_length=None if steps is None else 1.0 + accepted / steps,
         drafted=drafted,
         accepted=accepted,
         drafting_steps=steps,
-        per_position=_unconditional(histogram, steps),
+        per_position=() if steps is None else _unconditional(histogram, steps),
         per_position_conditional=_conditional(speculation),
         histogram=histogram,
         delivered=delivered,
@@ -38,10 +41,13 @@ def exact(speculation: RequestSpeculation, *, delivered: int | None = None) -> A
 
 
 def _histogram(speculation: RequestSpeculation) -> tuple[int, ...]:
+    """By the steps' own list; () where there is none, or one that no engine can send."""
     per_step = speculation.accepted_per_step or ()
     if not per_step:
         return ()
     size = max(speculation.max_draft or 0, *per_step) + 1
+    if size > MOST_POSITIONS + 1 or min(per_step) < 0:
+        return ()
     counts = [0] * size
     for accepted in per_step:
         counts[accepted] += 1
@@ -64,6 +70,8 @@ def _conditional(speculation: RequestSpeculation) -> tuple[float | None, ...]:
     if accepted is None or drafted is None or len(accepted) != len(drafted) or not drafted:
         return ()
     longest = max(drafted)
+    if longest > MOST_POSITIONS:
+        return ()
     won = [0] * (longest + 1)
     tried = [0] * (longest + 1)
     for took, offered in zip(accepted, drafted, strict=True):
@@ -138,6 +146,7 @@ def _restarted(before: SpecCounters, after: SpecCounters) -> bool:
 
 
 def _positions(before: tuple[float, ...], after: tuple[float, ...], drafts: int) -> tuple[float, ...]:
+    after = after[:MOST_POSITIONS]
     padded = before + (0.0,) * (len(after) - len(before))
     return tuple((new - old) / drafts for old, new in zip(padded, after, strict=False))
 

@@ -38,12 +38,12 @@ class Usage:
 class RequestSpeculation:
     """vLLM's ``metrics.speculative_decoding`` of one request (``--per-request-spec-decode-metrics``).
 
-    ``steps`` counts only steps that had a draft. ``accepted`` is counted before a stop or length limit cut the
-    last burst, so it can exceed what was delivered. ``accepted_per_step`` / ``drafted_per_step`` are None
-    unless the server runs with ``detailed``. ``max_draft`` is num_speculative_tokens (k).
+    ``steps`` counts only steps that had a draft, None where a server does not tell. ``accepted`` is counted before a
+    stop or length limit cut the last burst, so it can exceed what was delivered. ``accepted_per_step`` /
+    ``drafted_per_step`` are None unless the server runs with ``detailed``. ``max_draft`` is num_speculative_tokens (k).
     """
 
-    steps: int
+    steps: int | None
     drafted: int
     accepted: int
     max_draft: int | None = None

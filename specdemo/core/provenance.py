@@ -60,7 +60,7 @@ def of_outcome(outcome: Outcome) -> Provenance:
             reason = "The engine sent no numbers per step: assigned from chunk sizes."
         return _by_size(chunks, reason)
     taken = spec.accepted_per_step
-    if taken is None and spec.steps > 0:
+    if taken is None and (spec.steps is None or spec.steps > 0):
         return _from_totals(chunks, spec)
     taken = taken or ()
     offered: Sequence[int | None] = spec.drafted_per_step or ()

@@ -91,23 +91,23 @@ def _usage_notes(side: Side, reported: int, received: int) -> Iterator[Note]:
 
 def _identities(spec: RequestSpeculation, *, tokens: int, chunks: int, merged: bool) -> Iterator[str]:
     steps, drafted, accepted = spec.steps, spec.drafted, spec.accepted
-    if min(steps, drafted, accepted) < 0 or accepted > drafted:
+    if min(steps or 0, drafted, accepted) < 0 or accepted > drafted:
         yield sentence("part_accepted_of", accepted=accepted, drafted=drafted)
     if tokens and not merged:
         limit = spec.max_draft if spec.max_draft is not None else accepted
         if tokens - chunks < accepted - limit:
             yield sentence("part_accepted_seen", accepted=accepted, seen=tokens - chunks)
-        if chunks - 1 < steps:
+        if steps is not None and chunks - 1 < steps:
             yield sentence("part_steps_seen", steps=steps, seen=chunks - 1)
     histogram = spec.histogram
-    if histogram and sum(histogram) != steps:
+    if histogram and steps is not None and sum(histogram) != steps:
         yield sentence("part_histogram_steps", counted=sum(histogram), steps=steps)
     if histogram and sum(j * count for j, count in enumerate(histogram)) != accepted:
         yield sentence("part_histogram_sum")
     taken, offered = spec.accepted_per_step, spec.drafted_per_step
-    if taken is not None and (len(taken) != steps or sum(taken) != accepted):
+    if taken is not None and (steps not in (None, len(taken)) or sum(taken) != accepted):
         yield sentence("part_accepted_sum")
-    if offered is not None and (len(offered) != steps or sum(offered) != drafted):
+    if offered is not None and (steps not in (None, len(offered)) or sum(offered) != drafted):
         yield sentence("part_drafted_sum")
     if taken is not None and offered is not None and any(a > d for a, d in zip(taken, offered, strict=False)):
         yield sentence("part_accepted_more")

@@ -48,7 +48,7 @@ def theory(
     ``k`` is the draft length if the engine's own number is missing. What cannot be estimated is None.
     """
     spec = speculative.finished.speculation if speculative.finished else None
-    if spec is None:
+    if spec is None or spec.steps is None:
         return Theory(k=k, measured_speedup=measured, reasons=(("a", _WAITING),))
     k = spec.max_draft or k
     if spec.steps <= 0 or spec.drafted <= 0 or k is None:

@@ -33,8 +33,8 @@ _NOTES = {
     "them as they came, so first-token time and gaps are unreliable.",
     "gathered_here": "This app was too busy to read the stream as it came: about {chunks} chunks were read at once, "
     "every {seconds} s; times to first token and gaps are not the engine's. Run fewer things at once.",
-    "held_back": "Something between the engine and this app holds its output back: {chunks} of {total} chunks arrived at "
-    "once, after {seconds} s; times to first token and gaps are not the engine's.",
+    "held_back": "Something between the engine and this app holds its output back: {chunks} of {total} chunks arrived "
+    "at once, after {seconds} s; times to first token and gaps are not the engine's.",
     "held_back_here": "This app was too busy to read the stream as it came: {chunks} of {total} chunks were read at "
     "once, after {seconds} s; times to first token and gaps are not the engine's. Run fewer things at once.",
     "overloaded": "This app was too busy at times ({late} of {ticks} checks came over 5 ms late), so some "

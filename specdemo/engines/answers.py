@@ -6,7 +6,7 @@ from typing import Any
 
 from specdemo.core.events import TopToken
 from specdemo.engines.wire import fields
-from specdemo.engines.wire.logprobs import logprobs
+from specdemo.engines.wire.logprobs import impossible, logprob_of, logprobs
 from specdemo.errors import EngineProtocolError
 
 
@@ -38,10 +38,12 @@ def _first_choice(payload: Any) -> dict[str, Any]:
 
 
 def candidates(payload: Any) -> dict[int, float]:
-    """A one-token probe: id → log-probability."""
+    """A one-token probe: id → log-probability. Raises EngineProtocolError if there are none, or none that can be."""
     entries = logprobs(_first_choice(payload).get("logprobs"), ())
     if not entries:
         raise EngineProtocolError("The engine did not return the log-probabilities that were asked for.")
+    if entries[0].logprob is None and not entries[0].top:
+        raise EngineProtocolError("The log-probabilities that the engine returned cannot be right, so none is used.")
     found = {top.id: top.logprob for top in entries[0].top if top.id is not None}
     first = entries[0]
     if first.id is not None and first.logprob is not None:
@@ -67,7 +69,7 @@ def _position(entry: dict[str, Any], token: int) -> Scored:
     own: tuple[float, int] | None = None
     for name, raw in entry.items():
         value = fields.mapping(raw)
-        worth = fields.number(value.get("logprob"))
+        worth = logprob_of(value.get("logprob"))
         if worth is None or not name.isdecimal():
             continue
         number = int(name[:16])
@@ -75,6 +77,8 @@ def _position(entry: dict[str, Any], token: int) -> Scored:
         if number == token:
             own = (worth, fields.count(value.get("rank")) or 0)
     tops.sort(key=lambda top: -top.logprob)
+    if impossible(tops):
+        raise EngineProtocolError("The log-probabilities that the engine returned cannot be right, so none is used.")
     if own is None:
         raise EngineProtocolError("The engine left the text's own token out of its prompt log-probabilities.")
     better = sum(top.logprob > own[0] for top in tops)

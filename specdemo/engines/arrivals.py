@@ -22,15 +22,27 @@ class ClumpWatch:
     average while releases are at least 50 ms apart: an engine that makes steps that fast would not pause, and one
     that pauses would not make such steps.
 
-    Where the event loop itself was late, so ``busy``, the clumps may be our own and no proxy is blamed.
+    At the end one release is enough, if it holds 12 chunks or more and half of all, after a pause as long: the whole
+    reply was held back.
+
+    Where the event loop itself was late, so ``busy``, the clumps may be our own and no proxy is blamed. ``began`` is
+    when the request was sent (s).
     """
 
-    __slots__ = ("_at", "_busy", "_chunks", "_first", "_releases", "_said", "kind")
+    __slots__ = (
+        "_at", "_began", "_busy", "_chunks", "_first", "_largest", "_pause", "_paused", "_releases", "_said", "_size",
+        "kind",
+    )  # fmt: skip
 
-    def __init__(self, busy: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, busy: Callable[[], bool] = lambda: False, *, began: float | None = None) -> None:
         self._busy = busy
+        self._pause = 0.0  # before the release under way
+        self._size = 0  # chunks in it
+        self._largest = 0  # chunks in the largest release after a pause
+        self._paused = 0.0  # the pause before that one
         self.kind: NoteKind = "clumped"  # of the message
         self._first = 0.0
+        self._began = began
         self._at: float | None = None
         self._chunks = 0
         self._releases = 0
@@ -43,16 +55,40 @@ class ClumpWatch:
         if self._at is None:
             self._first = at
             self._releases = 1
+            self._pause = at - (at if self._began is None else self._began)
         elif at - self._at > SAME_RELEASE_S:
             self._releases += 1
+            self._close()
+            self._pause = at - self._at
             # One chunk a release, as from any engine, needs no closer look.
             done = self._judge(at) if self._chunks >= CLUMP * (self._releases - 1) else None
             self._at = at
             self._chunks += chunks
+            self._size = chunks
             return done
         self._at = at
         self._chunks += chunks
+        self._size += chunks
         return None
+
+    def _close(self) -> None:
+        """A release is complete."""
+        if self._size > self._largest and self._pause >= MIN_PAUSE_S:
+            self._largest, self._paused = self._size, self._pause
+
+    def end(self) -> str | None:
+        """The stream is over. The message when most of it came at once, unless clumping was told already."""
+        self._close()
+        if self._said or self._largest < MIN_CHUNKS or 2 * self._largest < self._chunks:
+            return None
+        return self._say("held_back", chunks=self._largest, total=self._chunks, seconds=f"{self._paused:.2f}")
+
+    def _say(self, key: str, **values: object) -> str:
+        """Once, and as our own doing where we were late ourselves."""
+        self._said = True
+        busy = self._busy()
+        self.kind = "overloaded" if busy else "clumped"
+        return sentence(f"{key}_here" if busy else key, **values)
 
     def _judge(self, at: float) -> str | None:
         """Judged when a new release begins: all earlier ones are complete."""
@@ -61,10 +97,7 @@ class ClumpWatch:
         pause = (at - self._first) / complete
         if self._said or self._chunks < MIN_CHUNKS or pause < MIN_PAUSE_S:
             return None
-        self._said = True
-        busy = self._busy()
-        self.kind = "overloaded" if busy else "clumped"
-        return sentence("gathered_here" if busy else "gathered", chunks=f"{mean:.0f}", seconds=f"{pause:.2f}")
+        return self._say("gathered", chunks=f"{mean:.0f}", seconds=f"{pause:.2f}")
 
 
 LATE_S = 0.005

@@ -8,7 +8,8 @@ from specdemo.core.events import Event, Noted, Side, Tokens
 from specdemo.engines.arrivals import ClumpWatch
 from specdemo.engines.http_errors import body_message, in_band_error
 from specdemo.engines.wire import fields
-from specdemo.engines.wire.completions import CompletionReader, ServerError
+from specdemo.engines.wire.completions import CompletionReader
+from specdemo.engines.wire.problems import SPEECHLESS, ServerError
 from specdemo.engines.wire.sse import SseDecoder, SseEvent
 from specdemo.errors import EngineError, EngineProtocolError
 
@@ -109,7 +110,7 @@ class Heard:
                 return in_band_error(self.reader.error, 0, where)
             if token is not None:
                 return EngineProtocolError("The engine sent an answer that is labelled as a stream but is none.")
-        said = body_message(raw) if raw else ""
+        said = body_message(raw, self.reader.mask) if raw else ""
         tail = f': "{said}".' if said else "."
         return EngineProtocolError(f"The engine at {where} ended the stream without an answer{tail}")
 
@@ -128,5 +129,5 @@ class Heard:
         except EngineProtocolError:
             token = None
         if self.reader.error is None:
-            self.reader.error = ServerError(body_message(event.data) or "an error without a message")
+            self.reader.error = ServerError(body_message(event.data, self.reader.mask) or SPEECHLESS)
         return token

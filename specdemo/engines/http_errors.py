@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx
-import orjson
 
-from specdemo.engines.wire.completions import ServerError, server_error
-from specdemo.engines.wire.fields import excerpt
+from specdemo.engines.wire.fields import excerpt, parse
+from specdemo.engines.wire.problems import Mask, ServerError, server_error
 from specdemo.errors import (
     EngineError,
     EngineInterrupted,
@@ -74,12 +74,16 @@ def translate(error: Exception, where: str) -> EngineError:
     return EngineError(f"The request to {where} failed ({type(error).__name__}).")
 
 
-def status_error(status: int, body: bytes, location: str | None, where: str) -> EngineError:
-    """The EngineError for a reply that is not 200. The server's own words are kept, on one line."""
-    said = body_message(body)
+def status_error(status: int, body: bytes, location: str | None, where: str, mask: Mask = str) -> EngineError:
+    """The EngineError for a reply that is not 200. The server's own words are kept, on one line.
+
+    ``mask`` sees all of them before they are cut.
+    """
+    said = body_message(body, mask)
     tail = f': "{said.rstrip(".")}".' if said else "."
     if 300 <= status < 400:
-        target = f" to {excerpt(location, 120)}" if location else ""
+        named = _place(location, mask) if location else ""
+        target = f" to {named}" if named else ""
         return EngineRejected(f"{where} redirects{target}; give the final address instead.")
     if status in (401, 403):
         return EngineRejected(f"{where} refused the API key (HTTP {status}){tail}")
@@ -96,11 +100,28 @@ def status_error(status: int, body: bytes, location: str | None, where: str) -> 
     return EngineRejected(f"The engine at {where} refused the request (HTTP {status}){tail}")
 
 
-def in_band_error(error: ServerError, tokens: int, where: str) -> EngineError:
-    """The EngineError for an error inside a stream with HTTP 200, after ``tokens`` tokens."""
+def _place(location: str, mask: Mask) -> str:
+    """Where a redirect leads, without what may be secret there: no login, no query."""
+    try:
+        parts = urlsplit(location.strip())
+    except ValueError:
+        return ""
+    path = parts.path
+    if "@" in path:  # a login where the address is malformed
+        path = f"…{path.rpartition('@')[2]}"
+    if mask(unquote(path)) != unquote(path):
+        path = "/…"
+    host = parts.netloc.rpartition("@")[2]
+    origin = f"{parts.scheme}://{host}" if parts.scheme and host else f"//{host}" if host else ""
+    return excerpt(origin + path + ("?…" if parts.query else ""), 120, mask)
+
+
+def in_band_error(error: ServerError, tokens: int, where: str, *, had_text: bool = False) -> EngineError:
+    """The EngineError for an error inside a stream with HTTP 200, after ``tokens`` tokens or text without ids."""
     said = f'"{error.message.rstrip(".")}"'
-    if tokens:
-        return EngineInterrupted(f"The engine at {where} failed after {count_words(tokens)}: {said}.")
+    if tokens or had_text:
+        received = count_words(tokens) if tokens else "part of the text"
+        return EngineInterrupted(f"The engine at {where} failed after {received}: {said}.")
     if error.code == 503:
         return EngineUnavailable(f"The engine at {where} takes no requests now: {said}.")
     if error.code is not None and error.code >= 500:
@@ -113,15 +134,39 @@ def count_words(tokens: int) -> str:
     return "1 token" if tokens == 1 else f"{tokens} tokens"
 
 
-def body_message(body: bytes) -> str:
-    """What an error body says, whatever its shape: an object, a string, plain text, or a web page (then its kind)."""
+_TEXT = r'"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)'
+_IN_CUT_JSON = tuple(
+    re.compile(pattern + _TEXT, re.DOTALL)
+    for pattern in (r'"error"\s*:\s*\{[^{}]*?"(?:message|msg)', '"(?:message|msg)', '"(?:error|detail)')
+)
+_LONG_ENOUGH = 2000
+"""Characters of a message without an end from which on its end is not shown; half a secret could stand there."""
+
+
+def body_message(body: bytes, mask: Mask = str) -> str:
+    """What an error body says, whatever its shape: an object, a string, plain text, or a web page (then its kind).
+
+    Of JSON that was cut the message alone is looked for.
+    """
     try:
-        value: Any = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        text = excerpt(body, 300)
-        return "a web page instead of an API reply" if text.lower().startswith(("<!doctype", "<html")) else text
-    found = server_error(value)
-    if found is not None:
-        return found.message
-    message = value.get("message") if isinstance(value, dict) else None
-    return excerpt(message, 300) if isinstance(message, str) else ""
+        found = server_error(parse(body), mask)
+    except EngineProtocolError:
+        text = excerpt(body, 300, mask)
+        if text.lower().startswith(("<!doctype", "<html")):
+            return "a web page instead of an API reply"
+        return (_in_cut_json(body, mask) if text.startswith(("{", "[")) else "") or text
+    return "" if found is None else found.message
+
+
+def _in_cut_json(body: bytes, mask: Mask) -> str:
+    text = body.decode("utf-8", "replace")
+    for pattern in _IN_CUT_JSON:
+        found = pattern.search(text)
+        if found is None or not found[1] or (found.end() == len(text) and len(found[1]) < _LONG_ENOUGH):
+            continue
+        try:
+            said = parse(f'"{found[1]}"'.encode())
+        except EngineProtocolError:
+            said = found[1]
+        return excerpt(str(said), 500, mask)
+    return ""

@@ -12,7 +12,8 @@ class Limits:
     ``first_token_s`` counts from the request: a long prefill or a queue may take its time. ``stall_s`` is the longest
     silence after the first token. A server that keeps sending comments is alive: then the longer of the two
     counts. ``total_s`` bounds a whole stream. ``request_s`` bounds small requests, ``probe_s`` those that compute.
-    ``idle_s`` stays below the 5 s after which vLLM closes idle connections.
+    ``idle_s`` stays below the 5 s after which vLLM closes idle connections. ``error_bytes``: some servers repeat the
+    whole request before they say what is wrong with it.
     """
 
     connect_s: float = 10.0
@@ -26,4 +27,4 @@ class Limits:
     stream_bytes: int = 256 * 1024 * 1024
     body_bytes: int = 64 * 1024 * 1024
     metrics_bytes: int = 8 * 1024 * 1024
-    error_bytes: int = 64 * 1024
+    error_bytes: int = 1024 * 1024

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 TAIL_LINES = 40
 _LINE_LIMIT = 2000  # characters kept of one line
+_REST_LIMIT = 8 * _LINE_LIMIT  # bytes kept of a line that has not ended
+_MASK = "•••"
 
 # Parts of a line: "(EngineCore pid=11) INFO 11-29 23:49:04 [core.py:133] text"
 _PREFIX = re.compile(
@@ -63,9 +66,15 @@ REPAIR_APPLIED = "specdemo: CPU sampling repair applied"
 FIRST_STAGE = "starting Python and importing vLLM"
 
 
-def clean(text: str) -> str:
-    """A line that is safe to show: no escape sequences or control characters, cut at 2,000 characters."""
-    return _CONTROL.sub("", text).rstrip()[:_LINE_LIMIT]
+def clean(text: str, secrets: Sequence[str] = ()) -> str:
+    """A line that is safe to show: no escape sequences, control characters or secrets, cut at 2,000 characters.
+
+    It is cut last: of half a secret nothing can tell any more that it is one.
+    """
+    line = _CONTROL.sub("", text).rstrip()
+    for secret in sorted(secrets, key=len, reverse=True):  # so that no part of one is left over by another
+        line = line.replace(secret, _MASK)
+    return line[:_LINE_LIMIT]
 
 
 def bare(line: str) -> tuple[str | None, str]:
@@ -97,8 +106,16 @@ class LogView:
     def feed(self, data: bytes) -> list[str]:
         """New output of the child → the finished lines, cleaned. A carriage return ends a line as well."""
         parts = re.split(rb"[\r\n]", self._rest + data)
-        self._rest = parts.pop()[-8 * _LINE_LIMIT :]
+        self._rest = self._bounded(parts.pop())
         return [line for part in parts if (line := self._line(part))]
+
+    def _bounded(self, rest: bytes) -> bytes:
+        """The end of a line without end; no secret is cut by its new beginning."""
+        if len(rest) <= _REST_LIMIT:
+            return rest
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            rest = rest.replace(secret.encode(), _MASK.encode())
+        return rest[-_REST_LIMIT:]
 
     def finish(self) -> list[str]:
         """The last, unfinished line."""
@@ -112,9 +129,7 @@ class LogView:
         return self.error or self._wrapper
 
     def _line(self, raw: bytes) -> str:
-        line = clean(raw.decode("utf-8", "replace"))
-        for secret in self.secrets:
-            line = line.replace(secret, "•••")
+        line = clean(raw.decode("utf-8", "replace"), self.secrets)
         if not line.strip() or any(mark in line for mark in _NOISE):
             return ""
         self.last_line = line

@@ -175,12 +175,12 @@ class Session:
         reply = await self.fetch(method, url, body, within_s=within_s)
         if reply.status != 200:
             raise self.error(reply)
-        return reply.json()
+        return fields.parse(reply.body, self.masked)
 
     def error(self, reply: Reply) -> EngineError:
         """The error for a reply that is not 200."""
-        body = reply.body[: self.limits.error_bytes]
-        return self.masked_error(status_error(reply.status, body, reply.headers.get("location"), self.where))
+        location = reply.headers.get("location")
+        return self.masked_error(status_error(reply.status, reply.body, location, self.where, self.masked))
 
     async def aclose(self) -> None:
         """Close all connections at once."""

@@ -25,16 +25,19 @@ from specdemo.engines.counters import LONG_WAIT_S, SHORT_WAIT_S, CounterPoll
 from specdemo.engines.heard import Heard
 from specdemo.engines.http_errors import FOREIGN, count_words, in_band_error, translate
 from specdemo.engines.notes import IDS_LOST, NO_IDS, NO_REASON, NO_USAGE, NOT_STREAMED, RETRIED, failure
-from specdemo.engines.session import Feed, Reply, Session
+from specdemo.engines.refusals import refused
+from specdemo.engines.session import Feed, Session
 from specdemo.engines.transport import Body, StaleConnection
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.completions import CompletionReader, Split
+from specdemo.engines.wire.problems import gave_up
 from specdemo.errors import EngineError, EngineInterrupted, EngineProtocolError, EngineStalled
 
 FOREIGN_OR_LATE: tuple[type[Exception], ...] = (TimeoutError, *FOREIGN)
 AFTER_FINISH_S = 5.0
 """How long to wait for usage and [DONE] once the engine has said that it is finished."""
 _DRAIN_S = 0.1
+SSE = (b"data:", b"event:", b"id:", b":")
 
 
 @dataclass(slots=True)
@@ -63,14 +66,13 @@ class Exchange:
     _token_at: float | None = None
 
     def __post_init__(self) -> None:
-        self.reader = CompletionReader(self.side, self.split)
+        self.reader = CompletionReader(self.side, self.split, self.session.masked)
         self._heard = Heard(self.reader, self.side, self.session.limits.event_bytes)
         self._time = asyncio.get_running_loop().time
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Started … Finished or Failed. Raises nothing but cancellation."""
         mark = self.lag.start()
-        self._heard.clumps = ClumpWatch(lambda: self.lag.message(mark) is not None)
         out: list[Event] = []
         try:
             try:
@@ -79,6 +81,7 @@ class Exchange:
                 self._outcome = failure(self.side, self._now(), error)
             before = await self.poll.once() if self._outcome is None else None
             start = self._now()
+            self._heard.clumps = ClumpWatch(lambda: self.lag.message(mark) is not None, began=start)
             self._started = self._bytes_at = self._time()
             yield Started(self.side, start)
             if before is not None:
@@ -167,26 +170,23 @@ class Exchange:
         self._response = response
         kind = response.headers.get("content-type", "")
         if response.status_code != 200:
-            raise await self._refused(response)
-        if "json" in kind and "event-stream" not in kind:
-            await self._whole(response, out)
+            raise await refused(self.session, response)
+        limits, labelled = self.session.limits, "json" in kind and "event-stream" not in kind
+        feed = Feed(response, self.session.clock, limits.body_bytes if labelled else limits.stream_bytes)
+        if labelled:
+            await self._whole(feed, out)
         else:
-            self._feed = Feed(response, self.session.clock, self.session.limits.stream_bytes)
-            self._body = self._feed.direct
-            if self._body is not None:
-                self._body.watch(self._deadline)
+            self._stream(feed)
+
+    def _stream(self, feed: Feed) -> None:
+        """Read on piece by piece."""
+        self._feed, self._body = feed, feed.direct
+        if self._body is not None:
+            self._body.watch(self._deadline)
 
     async def _send(self) -> httpx.Response:
         wait = self.session.limits.first_token_s
         return await self.session.open("POST", self.session.base.api + self.path, self._request, wait_s=wait)
-
-    async def _refused(self, response: httpx.Response) -> EngineError:
-        limits = self.session.limits
-        try:
-            body = await self.session.content(response, limits.error_bytes, limits.request_s)
-        except (EngineProtocolError, TimeoutError):
-            body = b""
-        return self.session.error(Reply(response.status_code, response.headers, body))
 
     def _broken(self, error: Exception) -> EngineError:
         """A transport error: before the first token it is what the table says, after it an interruption."""
@@ -198,18 +198,24 @@ class Exchange:
     def _received(self) -> str:
         return count_words(self.reader.token_count) if self.reader.had_ids else "part of the text"
 
-    async def _whole(self, response: httpx.Response, out: list[Event]) -> None:
-        """200 with one JSON body: a refusal, or an answer from a server that does not stream."""
-        limits = self.session.limits
+    async def _whole(self, feed: Feed, out: list[Event]) -> None:
+        """200 labelled as JSON: a refusal, an answer from a server that does not stream, or a stream all the same."""
+        limits, content = self.session.limits, bytearray()
         try:
-            content = await self.session.content(response, limits.body_bytes, limits.first_token_s)
+            while (pieces := feed.plain(await feed.next(self._deadline()))) is not None:
+                content += b"".join(pieces)
+                if content.startswith(SSE):
+                    self._stream(feed)
+                    self._plain([bytes(content)], feed.at, out)
+                    return
         except TimeoutError:
             raise EngineStalled(f"No answer within {limits.first_token_s:g} s; this limit can be raised.") from None
-        token = self.reader.take(fields.parse(content), self._now())
+        token = self.reader.take(fields.parse(bytes(content), self.session.masked), self._now())
         if token is not None:
             out += [self._note("other", NOT_STREAMED), token]
         elif self.reader.error is None:
-            raise EngineProtocolError(f'The reply holds no answer: "{fields.excerpt(content)}".')
+            what = fields.excerpt(bytes(content), mask=self.session.masked)
+            raise EngineProtocolError(f'The reply holds no answer: "{what}".')
         self.reader.done = True
         self._end(out)
 
@@ -234,14 +240,17 @@ class Exchange:
 
     def _piece(self, data: bytes | None, out: list[Event]) -> None:
         """One piece of the stream as it came from the network, None at its end."""
-        reader, feed = self.reader, self._feed
-        assert feed is not None  # noqa: S101 - set since the reply's head came
-        pieces = feed.plain(data)
-        if pieces is None:
-            self._heard.flush(self._now(), out)
-            self._end(out)
+        assert self._feed is not None  # noqa: S101 - set since the reply's head came
+        pieces = self._feed.plain(data)
+        if pieces is not None:
+            self._plain(pieces, self._feed.at, out)
             return
-        at = feed.at - self.zero
+        self._heard.flush(self._now(), out)
+        self._end(out)
+
+    def _plain(self, pieces: list[bytes], arrived: float, out: list[Event]) -> None:
+        """What a piece was, decompressed."""
+        reader, at = self.reader, arrived - self.zero
         self._bytes_at = self._time()
         if self.poll.waiting:
             out += self.poll.take(at)
@@ -279,8 +288,10 @@ class Exchange:
         """The closing events. Raises EngineError when the answer is not complete."""
         reader = self.reader
         self._say_remarks(out)
+        if (message := self._heard.clumps.end()) is not None:
+            out.append(self._note(self._heard.clumps.kind, message))
         if reader.error is not None:
-            raise in_band_error(reader.error, reader.token_count, self.session.where)
+            raise in_band_error(reader.error, reader.token_count, self.session.where, had_text=reader.had_text)
         if reader.last_at is None and not reader.finished:
             raise self._heard.empty(self._now(), self.session.where)
         if not reader.finished and not reader.done:
@@ -288,8 +299,9 @@ class Exchange:
                 f"Interrupted after {self._received()}: the stream ended before the engine had finished."
             )
         reason = reader.finish_reason
-        if reason in ("abort", "error"):
-            raise EngineInterrupted(f"The engine gave up after {self._received()} (finish reason {reason}).")
+        if reason is not None and gave_up(reason):
+            named = fields.excerpt(reason, 40, self.session.masked)
+            raise EngineInterrupted(f"The engine gave up after {self._received()} (finish reason {named}).")
         if reader.had_text and not reader.had_ids:
             out.append(self._note("no_token_ids", NO_IDS))
         elif reader.unnumbered:

@@ -310,7 +310,7 @@ def _lookup(given: Lookup | None, facts: EngineFacts) -> tuple[Lookup, bool, str
 
 def _count(held: _Arm, speculation: RequestSpeculation | None, tokens: int) -> None:
     held.tokens += tokens
-    if speculation is not None:
+    if speculation is not None and speculation.steps is not None:
         held.told = True
         held.tried += speculation.steps + speculation.accepted
 

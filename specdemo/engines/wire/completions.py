@@ -7,13 +7,16 @@ type counts as absent and leaves a remark, so nothing that a server sends can cr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
 from specdemo.engines.wire.ordinary import made, ordinary
+from specdemo.engines.wire.problems import Mask, ServerError, choice_error, server_error
+from specdemo.engines.wire.reported import speculation, timings
+
+__all__ = ["DONE", "LATE", "CompletionReader", "ServerError", "Split", "server_error"]
 
 DONE = b"[DONE]"
 Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
@@ -21,47 +24,22 @@ Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
 LATE = "The engine went on sending after it had said that it was finished; what came later is left out."
 
 
-@dataclass(frozen=True, slots=True)
-class ServerError:
-    """An error inside the stream or in a body. ``code`` is its HTTP-like code if it has one."""
-
-    message: str
-    code: int | None = None
-
-
-def server_error(payload: Any) -> ServerError | None:
-    """The error that a payload carries, in any of the shapes seen in the wild; None if it carries none."""
-    if type(payload) is str:
-        return ServerError(fields.excerpt(payload, 500) or "an empty message")
-    if type(payload) is not dict:
-        return None
-    found: Any = payload.get("error")
-    if not found and payload.get("object") == "error":
-        found = payload
-    if not found and "choices" not in payload:
-        found = payload.get("detail")
-    if not found:
-        return None
-    inner = fields.mapping(found)
-    said = inner.get("message") or inner.get("error") or inner.get("detail") or found
-    message = said if type(said) is str else str(said)
-    return ServerError(fields.excerpt(message, 500), fields.count(inner.get("code")))
-
-
 class CompletionReader:
     """State of one answer. ``feed`` each payload; read the attributes when the stream is over.
 
     ``last_at`` is the arrival of the last payload that had choices (None: none had). ``token_count`` counts received
-    ids. ``remarks`` collects data-quality remarks as (kind, message); the caller takes them out.
+    ids. ``remarks`` collects data-quality remarks as (kind, message); the caller takes them out. ``mask`` takes secrets
+    out of what the server says. Nothing is read after an error.
     """
 
     __slots__ = (
         "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished", "had_ids", "had_text",
-        "last_at", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings", "token_count",
-        "unnumbered", "usage",
+        "last_at", "mask", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings",
+        "token_count", "unnumbered", "usage",
     )  # fmt: skip
 
-    def __init__(self, side: Side, split: Split | None = None) -> None:
+    def __init__(self, side: Side, split: Split | None = None, mask: Mask = str) -> None:
+        self.mask = mask
         self._side = side
         self._split = split
         self._odd: set[str] = set()
@@ -85,7 +63,7 @@ class CompletionReader:
 
     def feed(self, data: bytes, at: float) -> Tokens | None:
         """One ``data`` of the stream, arrived ``at``. Raises EngineProtocolError if it is no JSON."""
-        if not self.finished and (found := ordinary(data)) is not None:
+        if not self.finished and self.error is None and (found := ordinary(data)) is not None:
             ids, text, reasoning, numbered = found
             if len(ids) == 1 and self._split is None and not reasoning:  # what most chunks are; _tokens gives the same
                 self.last_at = at
@@ -98,19 +76,23 @@ class CompletionReader:
         if data[:6] == DONE and data.strip() == DONE:
             self.done = True
             return None
-        return self.take(fields.parse(data), at)
+        return self.take(fields.parse(data, self.mask), at)
 
     def take(self, payload: Any, at: float) -> Tokens | None:
         """One parsed payload, or a whole unstreamed body. None if it has no choices."""
-        if type(payload) is not dict:
-            self.error = server_error(payload)
-            if self.error is None:
-                self._remark(f"a stream item that is not an object ({fields.excerpt(str(payload), 60)})")
+        if self.error is not None:
             return None
-        if (payload.get("error") or "choices" not in payload) and (error := server_error(payload)):
-            self.error = self.error or error
+        if type(payload) is not dict:
+            self.error = server_error(payload, self.mask)
+            if self.error is None:
+                what = fields.excerpt(str(payload), 60, self.mask)
+                self._remark(f"a stream item that is not an object ({what})")
             return None
         choices = payload.get("choices")
+        if not choices or payload.get("error") or payload.get("errors"):
+            self.error = server_error(payload, self.mask)
+            if self.error is not None:
+                return None
         usage = payload.get("usage")
         if usage is not None:
             self._take_usage(usage)
@@ -127,16 +109,16 @@ class CompletionReader:
 
     def _first(self, choices: Any) -> dict[str, Any] | None:
         """The choice with index 0; we never ask for more than one."""
-        if type(choices) is list and type(choices[0]) is dict and not choices[0].get("index"):
-            return cast("dict[str, Any]", choices[0])
         if type(choices) is not list:
             self._remark("choices that are not a list")
             return None
         for choice in choices:
             if type(choice) is not dict:
                 self._remark("a choice that is not an object")
-            elif not choice.get("index"):
-                return choice
+            elif not (index := choice.get("index")) or index == "0":
+                return cast("dict[str, Any]", choice)
+            elif type(index) is not int:
+                self._remark("a choice whose index is not a number")
         return None
 
     def _choice(self, choice: dict[str, Any], at: float, total: int | None) -> Tokens | None:
@@ -149,12 +131,7 @@ class CompletionReader:
             text, reasoning = choice.get("text"), choice.get("reasoning")
             if part is not None:
                 self._remark("a delta that is not an object")
-        if type(text) is not str:
-            text = self._no_text(text)
-        if reasoning is None:
-            reasoning = ""
-        elif type(reasoning) is not str:
-            reasoning = self._no_text(reasoning)
+        text, reasoning = self._text(text), self._text(reasoning)
         raw = choice.get("token_ids")
         ids: tuple[int, ...] = ()
         if raw:
@@ -168,7 +145,8 @@ class CompletionReader:
         if self.finished:
             self._late(ids, text, reasoning)
             return None
-        if (reason := choice.get("finish_reason")) is not None:
+        self.error = choice_error(choice, self.mask)
+        if self.error is None and (reason := choice.get("finish_reason")) is not None:
             self._finish(reason, choice.get("stop_reason"))
         entries = None
         if (worth := choice.get("logprobs")) is not None:
@@ -228,6 +206,8 @@ class CompletionReader:
         return found
 
     def _finish(self, reason: Any, stop: Any) -> None:
+        if type(reason) is dict:  # {"type": "stop", …}; one that gave up was found before
+            reason = reason.get("type")
         if type(reason) is not str:
             self._remark("a finish_reason that is not text")
             return
@@ -244,10 +224,16 @@ class CompletionReader:
                 self._odd.add("late")
                 self.remarks.append(("surplus_ids", LATE))
 
-    def _no_text(self, value: Any) -> str:
-        if value is not None:
+    def _text(self, value: Any) -> str:
+        """Text as such, or in parts: ``[{"type": "text", "text": …}]``."""
+        if type(value) is str:
+            return value
+        if value is None:
+            return ""
+        parts = [fields.mapping(part).get("text") for part in value] if type(value) is list else [None]
+        if any(type(part) is not str for part in parts):
             self._remark("text of the wrong type")
-        return ""
+        return "".join(part for part in parts if type(part) is str)
 
     def _take_prompt(self, value: Any) -> None:
         found = fields.counts(value)
@@ -272,7 +258,7 @@ class CompletionReader:
         if (found := inner.get("speculative_decoding")) is not None:
             self.speculation = speculation(found)
             if self.speculation is None:
-                self._remark("speculative metrics without whole counts")
+                self._remark("speculative metrics that are incomplete or cannot be right")
         self.timings = timings(inner) or self.timings
 
     def _remark(self, what: str) -> None:
@@ -280,29 +266,3 @@ class CompletionReader:
         if what not in self._odd and len(self._odd) < 20:
             self._odd.add(what)
             self.remarks.append(("other", f"The engine sent {what}; it was ignored."))
-
-
-def speculation(value: Any) -> RequestSpeculation | None:
-    """``metrics.speculative_decoding`` of vLLM; None if the three totals are not all there."""
-    inner = fields.mapping(value)
-    steps = fields.count(inner.get("num_spec_steps"))
-    drafted = fields.count(inner.get("num_draft_tokens"))
-    accepted = fields.count(inner.get("num_accepted_draft_tokens"))
-    if steps is None or drafted is None or accepted is None:
-        return None
-    return RequestSpeculation(
-        steps, drafted, accepted, fields.count(inner.get("num_spec_tokens")),
-        fields.counts(inner.get("acceptance_histogram")),
-        fields.counts(inner.get("per_step_accepted")), fields.counts(inner.get("per_step_drafted")),
-    )  # fmt: skip
-
-
-def timings(metrics: dict[str, Any]) -> ServerTimings | None:
-    """The engine's own clock (ms on the wire, s here); None if it tells nothing."""
-    values = [fields.number(metrics.get(name)) for name in
-              ("time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms")]  # fmt: skip
-    rate = fields.number(metrics.get("tokens_per_second"))
-    if rate is None and all(value is None for value in values):
-        return None
-    ttft, generation, queue, gap = (None if value is None else value / 1000 for value in values)
-    return ServerTimings(ttft, generation, queue, gap, rate)

@@ -9,6 +9,7 @@ from specdemo.errors import EngineProtocolError
 
 _PIECE = 256 * 1024
 _HEAD = 2
+_GZIP = b"\x1f\x8b"
 
 
 class Coding(Protocol):
@@ -28,14 +29,19 @@ class Identity:
 
 
 class Inflate:
-    """gzip and deflate. Output comes in bounded pieces; raises EngineProtocolError over ``limit`` bytes in all."""
+    """gzip and deflate. Output comes in bounded pieces; raises EngineProtocolError over ``limit`` bytes in all.
 
-    __slots__ = ("_head", "_left", "_zlib")
+    A gzip file may be several behind one another (RFC 1952); what is behind the end and begins otherwise is padding.
+    """
+
+    __slots__ = ("_between", "_head", "_left", "_over", "_zlib")
 
     def __init__(self, limit: int) -> None:
         self._head = b""
         self._left = limit
         self._zlib = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
+        self._between: bytes | None = None  # bytes behind an end, until it is known whether another one begins
+        self._over = False
 
     def decode(self, chunk: bytes) -> list[bytes]:
         """Plain bytes so far."""
@@ -46,6 +52,24 @@ class Inflate:
             if not _is_wrapped(self._head):
                 self._zlib = zlib.decompressobj(wbits=-15)  # some servers call a bare deflate stream "deflate"
         pieces: list[bytes] = []
+        while chunk and not self._over:
+            if self._between is not None:
+                chunk = self._begun(self._between + chunk)
+            if self._between is None:
+                chunk = self._member(chunk, pieces)
+        return pieces
+
+    def _begun(self, data: bytes) -> bytes:
+        """What another member begins with; nothing as long as, or because, none does."""
+        if len(data) < _HEAD:
+            self._between = data
+            return b""
+        self._over = not data.startswith(_GZIP)
+        self._between, self._zlib = None, zlib.decompressobj(wbits=31)
+        return b"" if self._over else data
+
+    def _member(self, chunk: bytes, pieces: list[bytes]) -> bytes:
+        """Unpack; gives what is behind the end."""
         full = True
         while chunk or full:
             try:
@@ -58,19 +82,23 @@ class Inflate:
             if self._left < 0:
                 raise EngineProtocolError("The engine's compressed reply is over the size limit.")
             pieces.append(piece)
-        return pieces
+        if not self._zlib.eof:
+            return b""
+        self._between = b""
+        return self._zlib.unused_data
 
 
 def _is_wrapped(data: bytes) -> bool:
     """Whether it begins like gzip (RFC 1952) or zlib (RFC 1950)."""
-    return data[:2] == b"\x1f\x8b" or (data[0] & 15 == 8 and (data[0] * 256 + data[1]) % 31 == 0)
+    return data.startswith(_GZIP) or (data[0] & 15 == 8 and (data[0] * 256 + data[1]) % 31 == 0)
 
 
 def coding(name: str, limit: int) -> Coding:
     """The decoder for a Content-Encoding header; raises EngineProtocolError for one that we did not ask for."""
-    wanted = name.strip().lower()
-    if wanted in ("", "identity"):
+    codings = [wanted for part in name.lower().split(",") if (wanted := part.strip()) not in ("", "identity")]
+    if not codings:
         return Identity()
+    wanted = ", ".join(codings)
     if wanted in ("gzip", "x-gzip", "deflate"):
         return Inflate(limit)
     raise EngineProtocolError(f"The reply is compressed as {wanted[:20]!r}, which nobody asked for; check the proxy.")

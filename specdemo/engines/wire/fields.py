@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -14,19 +15,20 @@ MAX_COUNT = 2**53
 """Counts and token ids beyond this are not believed."""
 
 
-def parse(data: bytes) -> Any:
+def parse(data: bytes, mask: Callable[[str], str] = str) -> Any:
     """One JSON value. NaN and infinities read as null, broken UTF-8 and lone surrogates as U+FFFD.
 
-    Raises EngineProtocolError when it is no JSON, with the beginning of what came instead.
+    Raises EngineProtocolError when it is no JSON, with the beginning of what came instead; ``mask`` as in ``excerpt``.
     """
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         pass
     try:
-        return _clean(json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _name: None))
+        return _clean(json.loads(data.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None))
     except (ValueError, RecursionError):
-        raise EngineProtocolError(f'The engine sent something that is not JSON: "{excerpt(data)}".') from None
+        what = excerpt(data, mask=mask)
+        raise EngineProtocolError(f'The engine sent something that is not JSON: "{what}".') from None
 
 
 def _clean(value: Any) -> Any:
@@ -40,9 +42,13 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def excerpt(data: bytes | str, limit: int = 200) -> str:
-    """The beginning of foreign text on one line, for an error message."""
-    text = data[: 4 * limit].decode("utf-8", "replace") if isinstance(data, bytes) else data[: 4 * limit]
+def excerpt(data: bytes | str, limit: int = 200, mask: Callable[[str], str] = str) -> str:
+    """The beginning of foreign text on one line, for an error message.
+
+    ``mask`` takes secrets out of the whole text, before anything is cut: of half a secret nothing can tell any more
+    that it is one.
+    """
+    text = mask(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)[: 4 * limit]
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

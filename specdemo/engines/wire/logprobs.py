@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,10 @@ def tagged_id(token: Any) -> int | None:
 
 
 def logprobs(value: Any, ids: tuple[int, ...]) -> tuple[TokenLogprob, ...] | None:
-    """The entries of one choice, None if it has none. Ids are those of the chunk where the counts agree."""
+    """The entries of one choice, None if it has none. Ids are those of the chunk where the counts agree.
+
+    An entry whose values cannot be probabilities (see ``impossible``) keeps its token and loses its values.
+    """
     if type(value) is not dict:
         return None
     found = _chat(value["content"]) if type(value.get("content")) is list else _plain(value)
@@ -27,7 +31,16 @@ def logprobs(value: Any, ids: tuple[int, ...]) -> tuple[TokenLogprob, ...] | Non
         return None
     if len(ids) == len(found):
         found = [replace(entry, id=token) for token, entry in zip(ids, found, strict=True)]
-    return tuple(found)
+    return tuple(_blank(entry) if impossible(entry.top) else entry for entry in found)
+
+
+def impossible(tops: Iterable[TopToken]) -> bool:
+    """Whether two tokens or more are certain (0.0) at once: the server had no values and filled them in (A18)."""
+    return len({(top.id, top.text) for top in tops if top.logprob == 0.0}) > 1
+
+
+def _blank(entry: TokenLogprob) -> TokenLogprob:
+    return TokenLogprob(entry.id, entry.text, None, ())
 
 
 def _chat(content: list[Any]) -> list[TokenLogprob]:
@@ -38,12 +51,12 @@ def _chat(content: list[Any]) -> list[TokenLogprob]:
         top = [_top(mapping(alternative)) for alternative in tops] if type(tops) is list else []
         kept = tuple(alternative for alternative in top if alternative is not None)
         token = entry.get("token")
-        found.append(TokenLogprob(tagged_id(token), text(token), _logprob(entry.get("logprob")), kept))
+        found.append(TokenLogprob(tagged_id(token), text(token), logprob_of(entry.get("logprob")), kept))
     return found
 
 
 def _top(entry: dict[str, Any]) -> TopToken | None:
-    value = _logprob(entry.get("logprob"))
+    value = logprob_of(entry.get("logprob"))
     return None if value is None else TopToken(tagged_id(entry.get("token")), text(entry.get("token")), value)
 
 
@@ -53,16 +66,16 @@ def _plain(value: dict[str, Any]) -> list[TokenLogprob]:
         return []
     found = []
     for index, token in enumerate(tokens):
-        own = _logprob(values[index]) if type(values) is list and index < len(values) else None
+        own = logprob_of(values[index]) if type(values) is list and index < len(values) else None
         top = mapping(tops[index]) if type(tops) is list and index < len(tops) else {}
-        pairs = [(name, _logprob(worth)) for name, worth in top.items()]
+        pairs = [(name, logprob_of(worth)) for name, worth in top.items()]
         kept = tuple(TopToken(tagged_id(name), name, worth) for name, worth in pairs if worth is not None)
         found.append(TokenLogprob(tagged_id(token), text(token), own, kept))
     return found
 
 
-def _logprob(value: Any) -> float | None:
-    """A log-probability is at most 0; the smallest rounding above is forgiven."""
+def logprob_of(value: Any) -> float | None:
+    """A log-probability, or None: it is at most 0; the smallest rounding above is forgiven."""
     found = number(value)
     return None if found is None or found > 1e-6 else min(found, 0.0)
 
@@ -72,7 +85,7 @@ def without_zeros(entries: tuple[TokenLogprob, ...]) -> tuple[TokenLogprob, ...]
 
     A true 0.0 of a very certain token is told apart by its alternatives, which are not 0.
     """
-    return tuple(TokenLogprob(entry.id, entry.text, None, ()) if _hollow(entry) else entry for entry in entries)
+    return tuple(_blank(entry) if _hollow(entry) else entry for entry in entries)
 
 
 def _hollow(entry: TokenLogprob) -> bool:

@@ -37,12 +37,14 @@ class _Choice(msgspec.Struct, gc=False):
     message: None = None
     reasoning: None = None
     prompt_token_ids: None = None
+    error: None = None
 
 
 class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice]
     usage: None = None
     error: None = None
+    errors: None = None
     metrics: None = None
     prompt_token_ids: None = None
 

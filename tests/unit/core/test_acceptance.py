@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdemo.core.acceptance import NO_DRAFTS, exact, from_counters, live_range
+from specdemo.core.acceptance import MOST_POSITIONS, NO_DRAFTS, exact, from_counters, live_range
 from specdemo.core.events import RequestSpeculation, SpecCounters
 from tests.unit.core.streams import detailed
 
@@ -130,3 +130,33 @@ def test_live_range_holds_the_final_rate(taken: list[int], idle: list[bool]) -> 
     assert found.high is not None
     assert found.low <= rate + 1e-12
     assert rate <= found.high + 1e-12 or bursts == 0
+
+
+@pytest.mark.parametrize("huge", [MOST_POSITIONS + 1, 10**9, 2**53])
+def test_no_list_is_as_long_as_a_number_says(huge: int) -> None:
+    """A step that took or drafted more than any engine can has no positions; totals still count (A12)."""
+    taken = exact(RequestSpeculation(1, 4, 1, accepted_per_step=(huge,)))
+    longest = exact(RequestSpeculation(1, 4, 1, huge, accepted_per_step=(1,)))
+    drafted = exact(RequestSpeculation(1, 4, 1, accepted_per_step=(1,), drafted_per_step=(huge,)))
+    negative = exact(RequestSpeculation(1, 4, 1, accepted_per_step=(-1,)))
+    assert [found.rate for found in (taken, longest, drafted, negative)] == [0.25] * 4
+    assert taken.histogram == longest.histogram == negative.histogram == drafted.per_position_conditional == ()
+
+
+def test_positions_are_bounded() -> None:
+    """However long a histogram or a counter's list is."""
+    many = exact(RequestSpeculation(5000, 5000, 5000, histogram=(1,) * 5000))
+    assert len(many.histogram) == len(many.per_position) + 1 == MOST_POSITIONS + 1
+    counters = [
+        SpecCounters(drafts=n, draft_tokens=n, accepted_tokens=n, accepted_per_position=(n,) * 5000) for n in (0.0, 9.0)
+    ]
+    found = from_counters(*counters, own_tokens=None).acceptance
+    assert len(found.per_position) == MOST_POSITIONS
+
+
+def test_acceptance_without_steps() -> None:
+    """The rate needs no steps; what is per step is absent, not 0 (A12)."""
+    found = exact(RequestSpeculation(None, 100, 80, histogram=(1, 2)))
+    assert (found.rate, found.drafted, found.accepted) == (0.8, 100, 80)
+    assert (found.mean_length, found.drafting_steps, found.per_position, found.reason) == (None, None, (), None)
+    assert exact(RequestSpeculation(None, 0, 0)).rate is None

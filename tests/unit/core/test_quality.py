@@ -8,6 +8,7 @@ import pytest
 
 from specdemo.core.events import CountersRead, Event, Noted, RequestSpeculation, SpecCounters, Started, Tokens
 from specdemo.core.metrics import SideMeter, side_metrics
+from specdemo.core.quality import _identities
 from specdemo.core.results import Note
 from tests.unit.core.streams import A, B, detailed, ids_stream, stream
 
@@ -144,3 +145,11 @@ def test_counters_that_say_too_much_are_noted() -> None:
 def test_running_streams_are_not_judged_by_what_comes_last() -> None:
     """Before the end neither usage nor the engine's numbers are missing."""
     assert notes((Started(A, 0.0), Tokens(A, 0.1, (1,)))) == {}
+
+
+def test_unknown_steps_contradict_nothing() -> None:
+    """A server that does not tell its steps is not blamed for them; its other numbers are still added up."""
+    spec = RequestSpeculation(None, 4, 2, 4, (1, 0, 1), (2, 0), (2, 2))
+    assert list(_identities(spec, tokens=4, chunks=2, merged=False)) == []
+    wrong = RequestSpeculation(None, 4, 2, 4, None, (1, 0), (2, 1))
+    assert len(list(_identities(wrong, tokens=4, chunks=2, merged=False))) == 2

@@ -72,3 +72,34 @@ def test_the_share_decides() -> None:
     assert "3 of 100" in (monitor.message(start) or "")
     monitor.record(0.0, 200)
     assert monitor.message(start) is None
+
+
+def at_end(*arrivals: tuple[float, int], busy: bool = False) -> str | None:
+    """What is told at the end of a stream that was asked for at 0 s."""
+    watch = ClumpWatch(lambda: busy, began=0.0)
+    for at, chunks in arrivals:
+        watch.feed(at, chunks)
+    message = watch.end()
+    assert watch.end() is None or message is None
+    assert (watch.kind == "overloaded") == (busy and message is not None)
+    return message
+
+
+def test_a_reply_that_is_held_back_to_its_end() -> None:
+    """40 chunks at once after 1.5 s are stated, also behind an early first one (B24)."""
+    whole, rest = at_end((1.5, 40)), at_end((0.1, 1), (1.5, 39), (1.5005, 1))
+    assert whole is not None
+    assert "40 of 40 chunks arrived at once, after 1.50 s" in whole
+    assert rest is not None
+    assert "40 of 41 chunks arrived at once, after 1.40 s" in rest
+    assert (at_end((1.5, 40), busy=True) or "").startswith("This app was too busy")
+
+
+def test_ends_that_raise_no_alarm() -> None:
+    """An answer without a wait, a short one, a hiccup in a long one, nothing at all; and nothing is told twice."""
+    assert at_end((0.01, 40)) is None
+    assert at_end((1.5, 11)) is None
+    assert at_end(*[(0.01 * turn, 1) for turn in range(100)], (1.5, 20)) is None
+    assert at_end() is None
+    assert at_end(*[(2.0 * turn, 64) for turn in range(5)]) is None
+    assert ClumpWatch().end() is None

@@ -1,6 +1,7 @@
 """Foreign errors and statuses become our own, all of them."""
 
 import inspect
+import json
 import ssl
 
 import httpx
@@ -110,3 +111,79 @@ def test_kinds_of_failures() -> None:
 def test_bodies_without_words() -> None:
     """Nothing to say is nothing said."""
     assert [body_message(body) for body in (b"", b"{}", b"[]", b"5", b'{"message":7}')] == [""] * 5
+
+
+KEY = "sk-" + "0123456789abcdefghijklmnopqrstuvwxyzABCDE"
+
+
+def hidden(text: str) -> str:
+    """As a session masks."""
+    return text.replace(KEY, "***")
+
+
+@pytest.mark.parametrize("before", [200, 230, 260, 280, 299, 430, 460, 490, 499])
+def test_no_part_of_a_key_is_left_at_a_cut(before: int) -> None:
+    """A refusal that repeats the key, as JSON, as text and in cut JSON (C21)."""
+    said = "x" * before + f" Incorrect API key provided: {KEY}"
+    for body in (
+        said,
+        json.dumps({"error": {"message": said}}),
+        json.dumps({"message": said}),
+        f'{{"message": "{said}"',
+    ):
+        assert KEY[:4] not in str(status_error(401, body.encode(), None, WHERE, hidden))
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://other:8443/v1/models", " to https://other:8443/v1/models;"),
+        ("http://user:s3cret@other/v1", " to http://other/v1;"),
+        ("http://user:p%40ss%2Fword9@other/v1", " to http://other/v1;"),
+        ("http://a@b:s3cret@other/v1", " to http://other/v1;"),
+        ("http:user:s3cret@other/v1", " to …other/v1;"),
+        ("//user:s3cret@other/v1", " to //other/v1;"),
+        ("/login", " to /login;"),
+        (f"http://other/v1?key={KEY}", " to http://other/v1?…;"),
+        (f"http://other/{'x' * 95}?key={KEY}", "?…;"),
+        (f"http://other/{'x' * 95}/{KEY}/", "/…;"),
+        (f"http://other/v1/{KEY.replace('-', '%2D')}/x", " to http://other/…;"),
+        ("http://[bad", " redirects;"),
+        ("?", " redirects;"),
+    ],
+)
+def test_a_redirect_shows_no_secret(location: str, shown: str) -> None:
+    """Neither login nor query of the place are told, nor a key in its path (C21)."""
+    said = str(status_error(307, b"", location, WHERE, hidden))
+    assert shown in said
+    assert not any(secret in said for secret in (KEY[:6], KEY[-6:], "s3cret", "p%40", "word9"))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"errors":[{"message":"no min_p"}]}', "no min_p"),
+        (b'[{"error":{"message":"no min_p"}}]', "no min_p"),
+        (b'{"msg":"no min_p"}', "no min_p"),
+        (b'{"detail":[{"msg":"no min_p"}]}', "no min_p"),
+        (b'\xef\xbb\xbf{"message":"no min_p"}', "no min_p"),
+        (b'{"message":"no min_p","limit":NaN}', "no min_p"),
+        (b'{"message":"no \\ud800 min_p"}', "no \ufffd min_p"),
+        (b'{"error":{"message":"no min_p","input":"' + b"x" * 90_000, "no min_p"),
+        (b'{"input":{"message":"mine"},"error":{"code":400,"message":"no \\"min_p\\"","input":"x', 'no "min_p"'),
+        (b'{"detail":"no min_p","input":"' + b"x" * 900, "no min_p"),
+        (b'{"message":"no\\q min_p","input":"x', "no\\q min_p"),
+        (b'{"message":"half of it', '{"message":"half of it'),
+        (b'{"message":"' + b"x" * 3000, "x" * 499 + "\u2026"),
+    ],
+)
+def test_messages_of_bodies_in_any_shape(body: bytes, said: str) -> None:
+    """The server's words are found, also in JSON that was cut (A06)."""
+    assert body_message(body) == said
+
+
+def test_an_error_after_text_without_ids() -> None:
+    """It is an interruption, not a refusal: something was received (B11)."""
+    error = in_band_error(ServerError("dead"), 0, WHERE, had_text=True)
+    assert type(error) is EngineInterrupted
+    assert "after part of the text" in str(error)

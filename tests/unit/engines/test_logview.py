@@ -162,3 +162,24 @@ def test_a_wrapper_is_better_than_nothing() -> None:
     assert view.problem == "RuntimeError: Engine core initialization failed. See root cause above."
     view.feed(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.\n")
     assert view.problem == "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB."
+
+
+@pytest.mark.parametrize("before", [1, 1960, 1990, 1999, 2100])
+def test_no_part_of_a_secret_is_left_at_a_cut(before: int) -> None:
+    """A long line is cut after its secrets were taken out (C21)."""
+    key = "sk-0123456789abcdefghijklmnopqrstuvwxyz"
+    view = LogView(secrets=("sk-0123", key))
+    (line,) = view.feed(b"x" * before + b" " + key.encode() + b" and more\n")
+    assert "sk-" not in line
+    assert "wxyz" not in line
+
+
+@pytest.mark.parametrize("behind", range(15_960, 16_001, 4))
+def test_no_part_of_a_secret_is_left_in_a_line_without_end(behind: int) -> None:
+    """The beginning of such a line is dropped, and not through the middle of a secret (C21)."""
+    key = "sk-0123456789abcdefghijklmnopqrstuvwxyz"
+    view = LogView(secrets=(key,))
+    view.feed(b"x" * 100 + key.encode())
+    view.feed(b"y" * behind)
+    (line,) = view.feed(b"\n")
+    assert not any(key[start : start + 4] in line for start in range(len(key) - 3))

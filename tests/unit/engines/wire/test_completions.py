@@ -120,12 +120,12 @@ def test_reasoning_beside_content(name: str) -> None:
     [
         ({"error": {"message": "min_p is not supported.", "code": 400}}, ServerError("min_p is not supported.", 400)),
         ({"error": "Unauthorized"}, ServerError("Unauthorized")),
-        ({"error": {"message": {"deep": 1}, "code": "x"}}, ServerError("{'deep': 1}")),
-        ({"error": ["a", 1]}, ServerError("['a', 1]")),
+        ({"error": {"message": {"deep": 1}, "code": "x"}}, ServerError("{'message': {'deep': 1}, 'code': 'x'}")),
+        ({"error": ["a", 1]}, ServerError("a")),
         ({"error": {"error": "inner"}}, ServerError("inner")),
         ({"object": "error", "message": "old style", "code": 500}, ServerError("old style", 500)),
         ({"detail": "Not Found"}, ServerError("Not Found")),
-        ({"detail": [{"msg": "field required"}]}, ServerError("[{'msg': 'field required'}]")),
+        ({"detail": [{"msg": "field required"}]}, ServerError("field required")),
         ({"choices": [], "error": {"message": "boom"}}, ServerError("boom")),
         ("just text", ServerError("just text")),
         ("", ServerError("an empty message")),
@@ -288,3 +288,18 @@ def test_metrics_without_speculation() -> None:
         }
     )
     assert zero.speculation == RequestSpeculation(0, 0, 0)
+
+
+def test_text_in_parts() -> None:
+    """Content as a list of parts is their text; a part without text is remarked."""
+    reader, found = feed(chat([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], [1]), chat([], [2]))
+    assert ([token.text for token in found], reader.remarks) == (["ab", ""], [])
+    reader, found = feed(chat([{"type": "image"}, {"type": "text", "text": "a"}], [1]))
+    assert ([token.text for token in found], len(reader.remarks)) == (["a"], 1)
+
+
+def test_an_index_as_text() -> None:
+    """ "0" is 0; what is no number is not read and remarked."""
+    reader, found = feed({"choices": [{"index": "0", "text": "a"}]}, {"choices": [{"index": "x", "text": "b"}]})
+    assert [token.text for token in found] == ["a"]
+    assert "index is not a number" in reader.remarks[0][1]

@@ -57,3 +57,33 @@ def test_damage_is_named() -> None:
         decoder.decode(b"\x8b" + b"\xff" * 10)
     with pytest.raises(EngineProtocolError, match="damaged"):
         coding("gzip", 10_000).decode(b"\xff" * 10)
+
+
+@given(parts=st.lists(st.binary(max_size=40), min_size=1, max_size=4), cuts=st.lists(st.integers(1, 200), max_size=9))
+def test_several_gzip_members(parts: list[bytes], cuts: list[int]) -> None:
+    """A gzip reply may be several behind one another, in any cut; padding behind them says nothing (B24)."""
+    packed = b"".join(gzip.compress(part) for part in parts) + b"\0\0\0"
+    decoder = coding("gzip", 10_000)
+    places = sorted({0, len(packed), *(cut for cut in cuts if cut < len(packed))})
+    found = b"".join(b"".join(decoder.decode(packed[start:end])) for start, end in itertools.pairwise(places))
+    assert found == b"".join(parts)
+    assert decoder.decode(b"more") == []
+
+
+def test_the_limit_holds_over_all_members() -> None:
+    """Many small replies behind one another are one."""
+    with pytest.raises(EngineProtocolError, match="size limit"):
+        coding("gzip", 1000).decode(gzip.compress(b"0" * 600) * 2)
+
+
+def test_identity_beside_another_coding() -> None:
+    """It changes nothing."""
+    assert coding("gzip, identity", 100).decode(gzip.compress(b"a")) == [b"a"]
+    assert coding("identity, identity", 100).decode(b"a") == [b"a"]
+
+
+def test_members_byte_by_byte() -> None:
+    """The beginning of another member may be cut as well."""
+    decoder = coding("gzip", 100)
+    packed = gzip.compress(b"a") + gzip.compress(b"b")
+    assert b"".join(b"".join(decoder.decode(packed[at : at + 1])) for at in range(len(packed))) == b"ab"

@@ -73,3 +73,19 @@ def test_excerpts_fit_on_one_line() -> None:
     """Control characters and line breaks never reach a message; long text is cut."""
     assert fields.excerpt("a\n\tb\x1b[31m c") == "a b [31m c"
     assert fields.excerpt(b"x" * 1000, 10) == "xxxxxxxxx…"
+
+
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    """Some servers on Windows send one (A06)."""
+    assert fields.parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+@pytest.mark.parametrize("before", range(150, 201))
+def test_secrets_are_masked_before_anything_is_cut(before: int) -> None:
+    """No part of one is left at any cut, nor where white space is squeezed (C21)."""
+    secret = "sk-0123456789"
+    for text in ("x" * before + secret, " " * (4 * before) + secret):
+        assert "sk" not in fields.excerpt(text, 200, lambda said: said.replace(secret, "***"))
+        with pytest.raises(EngineProtocolError) as caught:
+            fields.parse(text.encode(), lambda said: said.replace(secret, "***"))
+        assert "sk" not in str(caught.value)

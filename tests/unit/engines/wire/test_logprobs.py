@@ -81,3 +81,18 @@ def test_a_true_zero_is_kept() -> None:
     """Certainty shows by its alternatives, or once the server has shown real values."""
     assert values(entry(0.0, 0.0, -17.5), entry(0.0)) == [0.0, 0.0]
     assert values(entry(0.0), entry(-0.3), entry(0.0)) == [None, -0.3, 0.0]
+
+
+def test_two_certain_tokens_at_once_are_no_values() -> None:
+    """Zeros among real values are stripped all the same: two tokens cannot both have 100 % (A18)."""
+    assert values(entry(-0.3, -0.3), entry(0.0, 0.0), entry(-0.3)) == [-0.3, 0.0, -0.3]
+    two = {"tokens": ["a"], "token_logprobs": [0.0], "top_logprobs": [{"token_id:11": 0.0, "token_id:12": -0.0}]}
+    assert logprobs(two, (11,)) == (TokenLogprob(11, "a", None),)
+    later = {"token": "a", "logprob": 0.0, "top_logprobs": [{"token": name, "logprob": 0.0} for name in "ab"]}
+    assert values(entry(-0.3, -0.3), later) == [-0.3, None]
+
+
+def test_the_same_certain_token_twice_is_one() -> None:
+    """A server may list the sampled token once more."""
+    twice = {"token": "a", "logprob": 0.0, "top_logprobs": [{"token": "a", "logprob": 0.0}] * 2}
+    assert values(entry(-0.3), twice) == [-0.3, 0.0]
