@@ -84,6 +84,10 @@ class Keeper:
         self.trouble = None
         return found
 
+    def unwritten(self) -> frozenset[str]:
+        """Runs whose end is not in the store yet."""
+        return frozenset(self._tasks.keys() - self._deleted)
+
     async def kept(self, run_id: str) -> None:
         """Wait until this run's end is written, or given up."""
         task = self._tasks.get(run_id)

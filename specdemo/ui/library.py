@@ -177,10 +177,12 @@ class Library:
     ) -> tuple[list[tuple[Entry, LiveRun | None]], int, str | None]:
         """(rows with their live run if it is one, how many are kept, why the store cannot be asked).
 
-        The first page begins with runs that are in memory alone: running ones, and those not to be kept.
+        The first page begins with runs that are in memory alone: running, just ended, or not to be kept.
         """
         kept: tuple[Entry, ...] = ()
         total, trouble = 0, None
+        # Looked at before the store is: what is written in between is in one of the two.
+        unwritten = self.keeper.unwritten() if self.keeper is not None else frozenset()
         if self.keeper is not None and (who.id or self.together):
             try:
                 page = await self.keeper.call(
@@ -195,7 +197,8 @@ class Library:
             loose = [live for live in self.registry.all() if live.id not in ids and self._mine(live.owner, who)]
             in_store = self.keeper is not None and self.keeper.keep and trouble is None
             for live in reversed(loose):
-                if live.log.header is not None and (live.ended_at is None or not live.keep or not in_store):
+                loose_still = live.ended_at is None or not live.keep or not in_store or live.id in unwritten
+                if live.log.header is not None and loose_still:
                     row = await self._row(live)
                     if all(word in row.search for word in search.casefold().split()):
                         rows.append((row, live))

@@ -119,5 +119,5 @@ async def _pages(url: str) -> list[str]:
         for entry in listed["runs"]:
             for part in ("events?replay=1", "record", "result"):
                 found.append((await http.get(f"/runs/{entry['id']}/{part}")).text)
-    assert listed["runs"]
+    assert listed["runs"], found[-1]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,6 +141,24 @@ async def test_the_list_shows_ones_own_runs(place: World) -> None:
     assert "owner" not in row
     assert len(found["runs"]) == 2
     assert none["runs"] == []
+
+
+async def test_a_run_that_just_ended_is_in_the_list_before_it_is_written(
+    place: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short run ends before its first checkpoint: in between it is neither running nor in the store, and is shown."""
+    keeper = place.services.library.keeper
+    assert keeper is not None
+    written, begin = threading.Event(), keeper.store.begin
+    monkeypatch.setattr(keeper.store, "begin", lambda *what: written.wait(30) and begin(*what))
+    live = place.services.start(RunPlan(prompt=chat("a short one"), warmup=False), ME)
+    await place.services.registry.finished(live)
+    async with client(place.services, ME) as mine, client(place.services, YOU) as yours:
+        assert [row["id"] for row in (await mine.get("/runs")).json()["runs"]] == [live.id]
+        assert (await yours.get("/runs")).json()["runs"] == []
+        written.set()
+        await place.services.library.settled(live, 10)
+        assert [row["id"] for row in (await mine.get("/runs")).json()["runs"]] == [live.id]
 
 
 async def test_nobody_without_a_cookie_owns_anything(place: World) -> None:
