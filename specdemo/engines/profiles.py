@@ -37,7 +37,7 @@ PROFILES: Mapping[str, str] = MappingProxyType({
 CPU_K = 8
 """Draft tokens of the CPU profile's n-gram speculation."""
 
-CPU_DRAFT_K = 2
+CPU_DRAFT_K = 3
 """Draft tokens of the shipped draft model on the CPU (docs/draft-model.md)."""
 
 PRODUCTION_SAMPLING = Sampling(max_tokens=2048, temperature=0.7, top_p=0.9)
