@@ -138,7 +138,7 @@ def test_two_configurations_stand_side_by_side(address: str, visit: Visit) -> No
         for count, name in enumerate(("4-code.json", "7-draft-model.json"), start=1):
             page.locator('[data-part="runs"] [data-role="file"]').set_input_files(folder / name)
             expect(rows).to_have_count(count)
-        for method, speedup in (("ngram, k = 8", 4.589), ("draft_model, k = 1", 1.108)):
+        for method, speedup in (("ngram, k = 8", 4.589), ("draft_model, k = 3", 1.161)):
             row = rows.filter(has_text=method)
             expect(row).to_have_count(1)
             shown = row.locator('[data-field="speedup"]')
@@ -148,7 +148,7 @@ def test_two_configurations_stand_side_by_side(address: str, visit: Visit) -> No
         compared = page.locator('[data-role="compare"]')
         heads = compared.locator("table").nth(0).locator("thead th[scope=col]")
         expect(heads.nth(0)).to_contain_text("ngram, k = 8")
-        expect(heads.nth(1)).to_contain_text("draft_model, k = 1")
+        expect(heads.nth(1)).to_contain_text("draft_model, k = 3")
 
         def cells(name: str, table: int) -> list[str]:
             line = compared.locator("table").nth(table).locator("tbody tr", has=page.get_by_text(name, exact=True))
@@ -156,8 +156,8 @@ def test_two_configurations_stand_side_by_side(address: str, visit: Visit) -> No
             return line.locator("td").all_inner_texts()
 
         assert cells("speculative.method", 1) == ["ngram", "draft_model"]
-        assert cells("speculative.k", 1) == ["8", "1"]
-        assert cells("Decode speedup", 0)[:2] == ["4.59×", "1.11×"]
+        assert cells("speculative.k", 1) == ["8", "3"]
+        assert cells("Decode speedup", 0)[:2] == ["4.59×", "1.16×"]
         first, second = cells("Speculative: Acceptance rate", 0)[:2]
         assert first.endswith("%")
         assert second.endswith("%")
