@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from specdemo.core import comparability, odd, provenance, quality, tolerance
-from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Side
 from specdemo.core.metrics import SideMeter, meter_for
 from specdemo.core.outcome import Outcome, collect
-from specdemo.core.results import Acceptance, Note, SideMetrics, Verdict
+from specdemo.core.results import Note, Verdict
 from specdemo.core.run import Assessment, RunHeader, RunRecord, SideResult
 from specdemo.core.speedup import speedup
 from specdemo.core.theory import theory
@@ -23,7 +22,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
     ``recorded`` marks a replay: it only changes the badge.
     """
     header = record.header
-    plan = header.plan
+    plan, facts = header.plan, header.facts[1]
     outcomes = [collect(record.events, side) for side in SIDES]
     meters = [_meter(record, side) for side in SIDES]
     results = [_side(outcome, meter) for outcome, meter in zip(outcomes, meters, strict=True)]
@@ -35,13 +34,13 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
         plan.prompt,
         checks=checks,
         probe=record.probe,
-        acceptance=_drafted(results[1].metrics, header.facts[1]),
+        acceptance=results[1].metrics.acceptance,
         limit=limit(header),
         control=plan.control,
+        speculating=facts.speculating if facts else None,
     )
     ended = standard.state == speculative.state == "finished"
     gained = speedup(results[0].metrics, results[1].metrics, ended=ended, same_tokens=_same(verdict, ended=ended))
-    facts = header.facts[1]
     line = theory(
         standard,
         _believed(speculative),
@@ -112,13 +111,6 @@ def _believed(side: Outcome) -> Outcome:
     if finished is None or finished.speculation is None or odd.sound_request(finished.speculation):
         return side
     return replace(side, finished=replace(finished, speculation=None))
-
-
-def _drafted(metrics: SideMetrics, facts: EngineFacts | None) -> Acceptance:
-    """The speculative side's acceptance; an engine that says it does not speculate drafted nothing."""
-    taken = metrics.acceptance
-    off = facts is not None and facts.speculating is False
-    return replace(taken, drafting_steps=0) if off and taken.drafting_steps is None else taken
 
 
 def _same(verdict: Verdict, *, ended: bool) -> bool | None:

@@ -52,30 +52,41 @@ def judge(
     acceptance: Acceptance | None = None,
     limit: Tolerance | None = None,
     control: bool = False,
+    speculating: bool | None = None,
 ) -> Verdict:
     """The verdict on one pair. ``acceptance`` (of the speculative side) tells whether anything was drafted.
 
     A "block" among ``checks`` forbids the claim. ``limit`` is the near-tie tolerance; by default that of an unknown
-    number format. ``control`` means that both sides are the standard engine.
+    number format. ``control`` means that both sides are the standard engine. ``speculating`` is what the speculative
+    engine says of itself, None if it says nothing.
     """
-    pair = _Pair(
-        standard, speculative, prompt, probe, limit or tolerance(None), _drafted(speculative, acceptance), control
-    )
+    drafted = _drafted(standard, speculative, acceptance, speculating)
+    pair = _Pair(standard, speculative, prompt, probe, limit or tolerance(None), drafted, control)
     verdict = _refused(pair, checks) or _compared(pair)
     return replace(verdict, remarks=(*verdict.remarks, *_recheck(probe)))
 
 
-def _drafted(speculative: Outcome, acceptance: Acceptance | None) -> bool | None:
-    """Whether the target had any draft to judge; a burst proves it. None if nothing tells."""
+def _drafted(
+    standard: Outcome, speculative: Outcome, acceptance: Acceptance | None, speculating: bool | None
+) -> bool | None:
+    """Whether the target had any draft to judge. None if nothing tells.
+
+    A burst tells it, unless the engine says that it does not speculate or the standard one sent bursts as well: a
+    server that falls behind its engine puts the tokens of several steps into one chunk.
+    """
     if acceptance is not None and acceptance.drafting_steps is not None and acceptance.source == "request":
         return acceptance.drafting_steps > 0
     if acceptance is not None and acceptance.source == "request" and acceptance.drafted:
         return True
-    if any(len(chunk.ids) > 1 for chunk in speculative.chunks):
+    if speculating is not False and _bursts(speculative) and not _bursts(standard):
         return True
     if acceptance is not None and acceptance.drafting_steps is not None:
         return acceptance.drafting_steps > 0
-    return None
+    return False if speculating is False else None
+
+
+def _bursts(side: Outcome) -> bool:
+    return any(len(chunk.ids) > 1 for chunk in side.chunks)
 
 
 # ---------------------------------------------------------------- no verdict possible

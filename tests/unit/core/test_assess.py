@@ -82,6 +82,8 @@ def test_engine_known_not_to_speculate_tests_nothing() -> None:
     found = assess(record(*sides, facts=(FACTS[0], replace(FACTS[1], speculating=False))))
     assert found.verdict.cls == "not_tested"
     assert found.speculative.metrics.acceptance.reason == "The speculative engine does not draft."
+    merged = sides[0], ids_stream(B, [1, 2], usage=2)
+    assert assess(record(*merged, facts=(FACTS[0], replace(FACTS[1], speculating=False)))).verdict.cls == "not_tested"
     assert assess(record(*sides)).verdict.cls == "identical"
 
 

@@ -106,6 +106,18 @@ def test_bursts_prove_drafts_against_lagging_counters() -> None:
     assert "does not tell whether drafts" in found.remarks[0]
 
 
+def test_steps_put_into_one_chunk_prove_no_drafts() -> None:
+    """A busy server sends several steps at once, also without speculation; such a burst is no draft."""
+    plain, merged = ids_stream(A, [1], [2], [3]), ids_stream(B, [1, 2], [3])
+    assert verdict(plain, merged, speculating=False).cls == "not_tested"
+    assert verdict(plain, merged, speculating=None).remarks == ()
+    busy = verdict(ids_stream(A, [1], [2, 3]), merged, speculating=None)
+    assert busy.cls == "identical"
+    assert "does not tell whether drafts" in busy.remarks[0]
+    exact = Acceptance(source="request", drafted=4, accepted=2, drafting_steps=1)
+    assert verdict(plain, merged, speculating=False, acceptance=exact).cls == "identical"
+
+
 def test_control_needs_no_drafts() -> None:
     """The standard engine against itself is judged although nothing is drafted, and named so."""
     nothing = Acceptance(source="none", drafting_steps=0)
