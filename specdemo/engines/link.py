@@ -21,8 +21,10 @@ class Link(asyncio.BufferedProtocol):
     Buffered, since the plain protocol makes asyncio allocate (and the kernel map) 256 KiB for every read.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, lost: Callable[[Link], None] | None = None) -> None:
+        """``lost`` is called once, when the connection is over for whatever reason."""
         self._clock = clock
+        self._lost = lost
         self._loop = asyncio.get_running_loop()
         self._buffer = memoryview(bytearray(_READ_SIZE))
         self._pieces: deque[tuple[float, bytes]] = deque()
@@ -68,6 +70,8 @@ class Link(asyncio.BufferedProtocol):
         self.ended = True
         self._error = exc
         self._wake()
+        if self._lost is not None:
+            self._lost(self)
 
     def _wake(self) -> None:
         waiter = self._waiter

@@ -181,10 +181,14 @@ class DirectTransport(httpx.AsyncBaseTransport):
         loop = asyncio.get_running_loop()
         for host in hosts[:-1]:
             try:
-                return (await loop.create_connection(lambda: Link(self._clock), host, port, **options))[1]
+                return (await loop.create_connection(self._link, host, port, **options))[1]
             except ConnectionError:
                 continue
-        return (await loop.create_connection(lambda: Link(self._clock), hosts[-1], port, **options))[1]
+        return (await loop.create_connection(self._link, hosts[-1], port, **options))[1]
+
+    def _link(self) -> Link:
+        # A connection holds the context it was opened in, and with it the visitor's request: none is kept when over.
+        return Link(self._clock, self._open.discard)
 
     def _take(self, origin: _Origin) -> Link | None:
         kept = self._idle.get(origin, [])

@@ -166,12 +166,19 @@ class Registry:
 
     async def stop(self, run_id: str) -> bool:
         """Stop a run and wait until both its streams are closed; False if it was not running."""
+        task = self.end(run_id)
+        if task is None:
+            return False
+        await asyncio.wait([task])
+        return True
+
+    def end(self, run_id: str) -> asyncio.Task[None] | None:
+        """Begin to stop a run, and return the task that ends with it; None if it was not running."""
         live = self._runs.get(run_id)
         if live is None or live.task is None or live.task.done():
-            return False
+            return None
         live.task.cancel()
-        await asyncio.wait([live.task])
-        return True
+        return live.task
 
     @asynccontextmanager
     async def engines_free(self) -> AsyncIterator[None]:

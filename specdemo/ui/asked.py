@@ -8,6 +8,7 @@ import gradio as gr
 from starlette.requests import Request
 
 from specdemo.ui.i18n import Lang, language_of
+from specdemo.ui.presence import page_key
 from specdemo.ui.visitors import NOBODY, Visitor
 
 
@@ -19,12 +20,8 @@ def visitor_of(request: gr.Request | Request | None) -> Visitor:
 
 
 def session_of(request: gr.Request | None) -> str:
-    """The page that asks, as its visitor's own: a page's name comes from the browser and proves nothing by itself.
-
-    Empty for a program.
-    """
-    session = str(getattr(request, "session_hash", None) or "")
-    return f"{visitor_of(request).key}/{session[:80]}" if session else ""
+    """The page that asks, as its visitor's own; empty for a program."""
+    return page_key(visitor_of(request), str(getattr(request, "session_hash", None) or ""))
 
 
 def lang_of(request: gr.Request | None) -> Lang:

@@ -49,6 +49,7 @@ class Front:
             upload_bytes=self.upload_bytes,
             opened=frozenset({METRICS}) if self.metrics_token else frozenset(),
             refused=services.telemetry.refused,
+            presence=services.presence,
         )
         return Proxies(self.proxies).before(guard)
 

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from specdemo.ui import surface
 from specdemo.ui.door import Door
 from specdemo.ui.i18n import language
+from specdemo.ui.presence import Presence
 from specdemo.ui.quota import Quota, Refused
 from specdemo.ui.visitors import Cookies, Visitor, address_of
 
@@ -55,7 +56,8 @@ class Guard:
     """ASGI middleware. ``root_path`` is stripped when a proxy left it on; ``auth`` is ``name:password`` or None.
 
     ``frame_ancestors`` are the sites that may show the page in a frame; ``door`` replaces ``auth`` where more is
-    needed; ``opened`` are paths that ask for a key of their own; ``refused`` hears the reason of every refusal.
+    needed; ``opened`` are paths that ask for a key of their own; ``refused`` hears the reason of every refusal,
+    ``presence`` that a page has gone.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Guard:
         upload_bytes: int = surface.JSON_BYTES,
         opened: frozenset[str] = frozenset(),
         refused: Callable[[str], None] = lambda _: None,
+        presence: Presence | None = None,
     ) -> None:
         self._app = app
         self._root = root_path.rstrip("/")
@@ -83,6 +86,7 @@ class Guard:
         self._upload_bytes = upload_bytes
         self._opened = opened
         self._refused = refused
+        self._presence = presence or Presence(lambda _: None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or say in one sentence why not."""
@@ -114,7 +118,7 @@ class Guard:
                     await onward(message)
 
             try:
-                await self._app(scope, body.receive, sending)
+                await self._app(scope, *self._presence.watch(scope, visitor, body.receive, sending))
             except Exception:
                 if not body.too_large:
                     raise

@@ -65,21 +65,22 @@ class Desk:
             return
         self._remember(visitor, live.id)
         try:
-            yield self._shown(live.id, lang, who), self._line(live, lang), hidden, gr.update(interactive=False)
-            said = ""
-            while live.ended_at is None:
-                await _wait(live, TICK)
-                line = self._line(live, lang)
-                # An unchanged line still goes out as a skip: only a yield notices that the visitor has left.
-                yield no, line if line != said else no, no, no
-                said = line
-            await self._services.library.settled(live, KEPT_WAIT)
-            yield (
-                no,
-                self._last_line(live, lang, who),
-                gr.update(visible=self._worth_measuring(live)),
-                gr.update(interactive=True),
-            )
+            with self._services.presence.waits(visitor, live.id):
+                yield self._shown(live.id, lang, who), self._line(live, lang), hidden, gr.update(interactive=False)
+                said = ""
+                while live.ended_at is None:
+                    await _wait(live, TICK)
+                    line = self._line(live, lang)
+                    # An unchanged line still goes out as a skip: only a yield notices that the visitor has left.
+                    yield no, line if line != said else no, no, no
+                    said = line
+                await self._services.library.settled(live, KEPT_WAIT)
+                yield (
+                    no,
+                    self._last_line(live, lang, who),
+                    gr.update(visible=self._worth_measuring(live)),
+                    gr.update(interactive=True),
+                )
         finally:
             await self._services.registry.stop(live.id)
 
@@ -220,12 +221,13 @@ class Desk:
             return say(lang, "engines_loading", seconds=max(1, round(max(known))))
         return say(lang, "engines_loading_unknown")
 
-    async def race(self, form: Form, who: Visitor = NOBODY) -> dict[str, Any]:
+    async def race(self, form: Form, who: Visitor = NOBODY, session: str = "") -> dict[str, Any]:
         """For programs: the whole run, then its result as ``specdemo race --json`` prints it."""
         live = self._begin_or_tell(form, who)
         try:
-            while live.ended_at is None:
-                await _wait(live, TICK)
+            with self._services.presence.waits(session, live.id):
+                while live.ended_at is None:
+                    await _wait(live, TICK)
         finally:
             await self._services.registry.stop(live.id)
         if live.error is not None or live.log.header is None:
@@ -233,14 +235,15 @@ class Desk:
         record = live.log.record()
         return contract(record, assess(record))
 
-    async def race_stream(self, form: Form, who: Visitor = NOBODY) -> AsyncIterator[str]:
+    async def race_stream(self, form: Form, who: Visitor = NOBODY, session: str = "") -> AsyncIterator[str]:
         """For programs: the same frames that the page reads, one JSON text each."""
         live = self._begin_or_tell(form, who)
         try:
-            feed = self._services.feed_of(live)
-            async for chunk in feed.frames(comment_every=TICK):
-                for frame in _bodies(chunk):
-                    yield frame
+            with self._services.presence.waits(session, live.id):
+                feed = self._services.feed_of(live)
+                async for chunk in feed.frames(comment_every=TICK):
+                    for frame in _bodies(chunk):
+                        yield frame
         finally:
             await self._services.registry.stop(live.id)
 

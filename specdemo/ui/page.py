@@ -253,7 +253,7 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             keep: keep the run on this server, if it keeps runs
         """
         form = _form(prompt, system, max_tokens, temperature, mode, seed, plain, keep)
-        return await desk.race(form, visitor_of(request))
+        return await desk.race(form, visitor_of(request), session_of(request))
 
     async def race_stream(  # noqa: D417
         prompt: str, system: str = "", max_tokens: int = 256, temperature: float = 0.0, mode: str = "race",
@@ -272,7 +272,7 @@ def _endpoints(desk: Desk, at_once: int) -> None:
             keep: keep the run on this server, if it keeps runs
         """
         form = _form(prompt, system, max_tokens, temperature, mode, seed, plain, keep)
-        async for frame in desk.race_stream(form, visitor_of(request)):
+        async for frame in desk.race_stream(form, visitor_of(request), session_of(request)):
             yield frame
 
     limits: dict[str, Any] = {"concurrency_limit": at_once, "concurrency_id": RUNS}

@@ -15,7 +15,7 @@ from gradio import processing_utils
 from starlette.types import ASGIApp
 
 from specdemo.errors import ConfigError
-from specdemo.ui import assets, page, tabs
+from specdemo.ui import assets, page, sessions, tabs
 from specdemo.ui.bench_routes import add_bench_routes
 from specdemo.ui.front import Front
 from specdemo.ui.how import add_how
@@ -27,8 +27,6 @@ from specdemo.ui.uploads import LIMITS
 
 _log = logging.getLogger(__name__)
 
-MOST_SESSIONS = 300
-"""Pages whose components Gradio remembers, about 0.4 MB each; a page says when it goes, a program does not."""
 MOST_CONNECTIONS = 2000
 """Requests in hand at once; more are told to come again, before they cost anything."""
 
@@ -47,7 +45,9 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        forgetting = asyncio.create_task(sessions.forgetting(demo), name="closed pages")
         yield
+        forgetting.cancel()
         services.feeds.close()
         if on_close is not None:
             on_close()
@@ -62,7 +62,7 @@ def build_app(
         add_bench_routes(app, results)
     words = page.words()
     demo = page.build(services, words, at_once=at_once)
-    demo.state_session_capacity = MOST_SESSIONS
+    demo.state_session_capacity = sessions.MOST_SESSIONS
     gr.mount_gradio_app(
         app,
         demo,

@@ -18,6 +18,7 @@ from specdemo.runs.registry import LiveRun, Registry
 from specdemo.store.keeper import Keeper
 from specdemo.ui.feed import Feed, Feeds
 from specdemo.ui.library import Library
+from specdemo.ui.presence import Presence
 from specdemo.ui.quota import Quota, Refused
 from specdemo.ui.recordings import Recording
 from specdemo.ui.telemetry import Telemetry
@@ -56,11 +57,13 @@ class Services:
     together: bool = True
     import_bytes: int = 16_000_000
     library: Library = field(init=False)
+    presence: Presence = field(init=False)
 
     def __post_init__(self) -> None:
-        """The library is made of the rest."""
+        """The library is made of the rest, and so is what ends a run with its page."""
         made = Library(self.registry, self.feeds, self.recordings, self.keeper, self.together)
         object.__setattr__(self, "library", made)
+        object.__setattr__(self, "presence", Presence(self.registry.end))
 
     def start(self, plan: RunPlan, who: Visitor = NOBODY, *, keep: bool = True) -> LiveRun:
         """Queue a run within its visitor's limits, and keep it if it is to be kept.

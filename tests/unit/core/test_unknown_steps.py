@@ -31,5 +31,6 @@ def test_origins_theory_and_verdict_without_steps() -> None:
     assert provenance(EVENTS, B).reason == "Assigned from chunk sizes and the engine's totals."
     line = theory(collect((), A), side, side_metrics(EVENTS, B), k=4, measured=None)
     assert dict(line.reasons)["a"] == "The prediction needs the engine's numbers per step."
-    assert _drafted(side, Acceptance(source="request", rate=0.8, drafted=100, accepted=80)) is True
-    assert _drafted(side, Acceptance(source="request")) is None
+    other, drafted = collect((), A), Acceptance(source="request", rate=0.8, drafted=100, accepted=80)
+    assert _drafted(other, side, drafted, None) is True
+    assert _drafted(other, side, Acceptance(source="request"), None) is None

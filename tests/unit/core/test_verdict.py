@@ -109,9 +109,9 @@ def test_bursts_prove_drafts_against_lagging_counters() -> None:
 def test_steps_put_into_one_chunk_prove_no_drafts() -> None:
     """A busy server sends several steps at once, also without speculation; such a burst is no draft."""
     plain, merged = ids_stream(A, [1], [2], [3]), ids_stream(B, [1, 2], [3])
-    assert verdict(plain, merged, speculating=False).cls == "not_tested"
-    assert verdict(plain, merged, speculating=None).remarks == ()
-    busy = verdict(ids_stream(A, [1], [2, 3]), merged, speculating=None)
+    assert verdict(plain, merged, speculating=False, acceptance=None).cls == "not_tested"
+    assert verdict(plain, merged, speculating=None, acceptance=None).remarks == ()
+    busy = verdict(ids_stream(A, [1], [2, 3]), merged, speculating=None, acceptance=None)
     assert busy.cls == "identical"
     assert "does not tell whether drafts" in busy.remarks[0]
     exact = Acceptance(source="request", drafted=4, accepted=2, drafting_steps=1)

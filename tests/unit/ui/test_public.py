@@ -12,7 +12,7 @@ import httpx
 import pytest
 from gradio.state_holder import SessionState
 
-from specdemo.ui import server
+from specdemo.ui import sessions
 from specdemo.ui.front import Front
 from specdemo.ui.quota import Allowance, Quota
 from specdemo.ui.server import build_app, listen, serve
@@ -213,7 +213,7 @@ async def test_readiness_ends_before_the_page() -> None:
 
 async def test_sessions_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """C05: what Gradio remembers of each page is bounded, also for those that never say that they go."""
-    monkeypatch.setattr(server, "MOST_SESSIONS", 8)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 8)
     gc.collect()
     before = sum(isinstance(found, SessionState) for found in gc.get_objects())
     async with visiting(world(public=True)) as http:

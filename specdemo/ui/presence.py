@@ -1,0 +1,72 @@
+"""Whose page is still open: a run ends at once when the page that started it goes, not when somebody next looks.
+
+Gradio notices a closed page at its handler's next value. The guard sees the connection end, and tells it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from starlette.datastructures import QueryParams
+from starlette.types import Message, Receive, Scope, Send
+
+from specdemo.ui.visitors import Visitor
+
+MESSAGES = "/gradio_api/queue/data"
+"""The stream of messages that a page holds open for as long as it waits for a handler."""
+
+
+def page_key(visitor: Visitor, session: str) -> str:
+    """A page as its visitor's own: its name comes from the browser and proves nothing by itself. Empty for none."""
+    return f"{visitor.key}/{session[:80]}" if session else ""
+
+
+class Presence:
+    """The runs that open pages wait for; ``end`` begins to stop one, and returns at once."""
+
+    def __init__(self, end: Callable[[str], object]) -> None:
+        self._end = end
+        self._waiting: dict[str, list[str]] = {}
+
+    @contextmanager
+    def waits(self, page: str, run_id: str) -> Iterator[None]:
+        """Within the block the run ends with the page. An unnamed page (a program's) is not followed."""
+        if not page:
+            yield
+            return
+        self._waiting.setdefault(page, []).append(run_id)
+        try:
+            yield
+        finally:
+            runs = self._waiting.get(page, [])
+            if run_id in runs:
+                runs.remove(run_id)
+            if not runs:
+                self._waiting.pop(page, None)
+
+    def left(self, page: str) -> None:
+        """The page is gone."""
+        for run_id in tuple(self._waiting.get(page, ())):
+            self._end(run_id)
+
+    def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> tuple[Receive, Send]:
+        """The two ends of a request; a page's stream of messages that breaks off before its end says that it left."""
+        if scope["path"] != MESSAGES or scope["method"] != "GET":
+            return receive, send
+        page = page_key(visitor, QueryParams(scope["query_string"]).get("session_hash", ""))
+        ended = False
+
+        async def receiving() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect" and not ended:
+                self.left(page)
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal ended
+            # The last piece: whatever this page starts from now on is waited for by another stream.
+            ended = ended or (message["type"] == "http.response.body" and not message.get("more_body"))
+            await send(message)
+
+        return receiving, sending
