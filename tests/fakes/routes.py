@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,8 @@ class Routes:
             await connection.reply_json(200, {"requests": server.requests, "aborted": server.counters.aborted})
         elif path == "/_open":
             await connection.reply_json(200, sorted(server.streaming))
+        elif path == "/_ended":
+            await connection.reply_json(200, dict(server.ended))
         elif path == "/_script":
             server.use(request.json())
             await connection.reply_json(200, {})
@@ -138,6 +141,10 @@ class Routes:
             counters.running -= 1
             server.streaming[said] -= 1
             server.streaming += Counter()  # drops what has come to 0
+            server.ended.pop(said, None)
+            server.ended[said] = time.monotonic()
+            while len(server.ended) > 200:
+                server.ended.pop(next(iter(server.ended)))
             counters.finished += player.completed
             counters.aborted += not player.completed
             if not counters.running:

@@ -43,7 +43,8 @@ A reply::
     fault             {"kind": close|reset|end|half|silence|alive|error|die|inject|raw, "after": n steps, "body": …}
 
 Also served: /health /version /ping /v1/models /tokenize /detokenize /metrics /server_info, one-token probes, prompt_logprobs
-scoring; ``GET /_seen`` lists request bodies, ``GET /_open`` the prompts that are being answered, ``POST /_script`` swaps the script.
+scoring; ``GET /_seen`` lists request bodies, ``GET /_open`` the prompts that are being answered, ``GET /_ended`` when (s, monotonic) the last ones ceased
+to be, ``POST /_script`` swaps the script.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Server:
     words: Words = field(default_factory=Words)
     requests: list[dict[str, Any]] = field(default_factory=list)
     streaming: Counter[str] = field(default_factory=Counter)
+    ended: dict[str, float] = field(default_factory=dict)
     headers: list[dict[str, str]] = field(default_factory=list)
     connections: set[Connection] = field(default_factory=set)
     accepted: int = 0

@@ -108,29 +108,31 @@ async def _once(
         if how == "stop":
             await _stopped(run, place, visitor, prompt, ledger)
             return found, (), 0
+        gone = time.monotonic()
     # The tab is gone: by a reload, or for good.
     await visitor.close()
-    await _gone(place, visitor, prompt, ledger)
+    await _free(place, visitor, prompt, gone, ledger)
     await visitor.open()
     words = await _read(visitor, found) if how == "reload" else 0
     return found, (), words
 
 
 async def _stopped(run: Run, place: World, visitor: Visitor, prompt: str, ledger: Ledger) -> None:
+    pressed = time.monotonic()
     await run.stop()
-    await _gone(place, visitor, prompt, ledger)
+    await _free(place, visitor, prompt, pressed, ledger)
 
 
-async def _gone(place: World, visitor: Visitor, prompt: str, ledger: Ledger) -> None:
-    """Wait until no engine answers this prompt any more, and note how long that took."""
-    now = asyncio.get_running_loop().time
-    begun = now()
+async def _free(place: World, visitor: Visitor, prompt: str, since: float, ledger: Ledger) -> None:
+    """Wait until no engine answers this prompt any more, and note how long that took, by the engines' own clocks."""
     while await place.answering(prompt, visitor.http):
-        if now() - begun > 10 * LEAK_S:
-            ledger.fault(f"{prompt}: an engine still answers {now() - begun:.1f} s after its tab was closed")
+        if time.monotonic() - since > 10 * LEAK_S:
+            ledger.fault(f"{prompt}: an engine still answers {time.monotonic() - since:.1f} s after it was left")
             return
-        await asyncio.sleep(0.02)
-    ledger.left.append(now() - begun)
+        await asyncio.sleep(0.05)
+    ended = await place.ended(prompt, visitor.http)
+    if ended is not None:  # else its engine was killed
+        ledger.left.append(max(0.0, ended - since))
 
 
 async def _read(visitor: Visitor, run: str) -> int:

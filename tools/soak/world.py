@@ -101,6 +101,16 @@ class World:
         return found
 
 
+    async def ended(self, marker: str, client: httpx.AsyncClient) -> float | None:
+        """When the last engine ceased to answer a prompt with ``marker`` in it (s, monotonic); None if none tells."""
+        found: list[float] = []
+        for engine in self.engines.values():
+            with contextlib.suppress(httpx.HTTPError):
+                times = (await client.get(f"{engine.url}/_ended")).json()
+                found += [at for prompt, at in times.items() if marker in prompt]
+        return max(found, default=None)
+
+
 @asynccontextmanager
 async def world(folder: Path, *, together: int) -> AsyncIterator[World]:
     """Start everything, and end it afterwards. ``together`` races share the engines."""
