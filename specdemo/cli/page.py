@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import AsyncExitStack
 
+from specdemo.cli.memory import few_heaps, settle
 from specdemo.cli.output import stderr
 from specdemo.cli.page_front import allowance, drain, front
 from specdemo.cli.page_jobs import jobs_of
@@ -23,6 +23,7 @@ from specdemo.ui.services import Services
 
 async def serve_page(settings: Settings) -> int:
     """The page and its engines until the task is cancelled. Raises ConfigError if the port is taken."""
+    few_heaps()
     bound = listen(settings.server.host, settings.server.port)
     async with AsyncExitStack() as stack:
         stack.callback(bound.close)
@@ -64,9 +65,7 @@ async def serve_page(settings: Settings) -> int:
         stderr().print(
             f"specdemo: http://{shown}:{port}{settings.server.root_path} ({deployment.reason})", markup=False
         )
-        # What is there now stays for good: the garbage collector need not look at it (0.2 s) again and again.
-        gc.collect()
-        gc.freeze()
+        settle()
         await serve_app(app, bound, drain=lambda: drain(services.quota, registry, settings.server.drain_s))
     return 0
 

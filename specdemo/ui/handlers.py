@@ -26,7 +26,10 @@ from specdemo.ui.services import Services
 from specdemo.ui.visitors import NOBODY, Visitor
 
 TICK = 0.25
-"""Seconds between two looks at a run: a closed tab is noticed at the next yield."""
+"""Seconds between two looks at a run."""
+BEAT = 1.0
+"""Seconds between two values that say nothing new. Each costs Gradio milliseconds; at one of them a visitor's leaving
+is noticed whose page is not followed (see ``presence``)."""
 REMEMBERED = 1000
 """Visitors whose latest run is known by their session."""
 KEPT_WAIT = 2.0
@@ -67,13 +70,13 @@ class Desk:
         try:
             with self._services.presence.waits(visitor, live.id):
                 yield self._shown(live.id, lang, who), self._line(live, lang), hidden, gr.update(interactive=False)
-                said = ""
+                said, unsaid = "", 0.0
                 while live.ended_at is None:
                     await _wait(live, TICK)
-                    line = self._line(live, lang)
-                    # An unchanged line still goes out as a skip: only a yield notices that the visitor has left.
-                    yield no, line if line != said else no, no, no
-                    said = line
+                    line, unsaid = self._line(live, lang), unsaid + TICK
+                    if line != said or unsaid >= BEAT:
+                        yield no, line if line != said else no, no, no
+                        said, unsaid = line, 0.0
                 await self._services.library.settled(live, KEPT_WAIT)
                 yield (
                     no,

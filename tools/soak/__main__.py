@@ -1,6 +1,6 @@
 """``python -m tools.soak``: 20 visitors for 10 minutes, with stops, reloads, dead tabs and killed engines.
 
-    --visitors 20 --minutes 10 --kills 6 --viewers 50 --browsers 2 [--write]
+    --visitors 20 --minutes 10 --kills 6 --viewers 50 --browsers 1 [--write]
 
 What must hold: every run that was begun is there afterwards and whole, unless its engine was killed; an engine stops
 answering within a second of a closed tab; memory at run 1,000 is within 5 % of that at run 100; viewers of one run are
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--viewers", type=int, default=50)
-    parser.add_argument("--browsers", type=int, default=2)
+    parser.add_argument("--browsers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help=f"keep the result in {RESULT.relative_to(ROOT)}")
     options = parser.parse_args()

@@ -100,7 +100,6 @@ class World:
                 found += [engine.side] if any(marker in prompt for prompt in prompts) else []
         return found
 
-
     async def ended(self, marker: str, client: httpx.AsyncClient) -> float | None:
         """When the last engine ceased to answer a prompt with ``marker`` in it (s, monotonic); None if none tells."""
         found: list[float] = []
