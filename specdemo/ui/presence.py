@@ -13,8 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from specdemo.ui.visitors import Visitor
 
-MESSAGES = "/gradio_api/queue/data"
-"""The stream of messages that a page holds open for as long as it waits for a handler."""
+_MESSAGES = "/gradio_api/queue/data"  # open for as long as a page waits for a handler
+_HEARTBEAT = "/gradio_api/heartbeat/"  # open for as long as the page is; a program that waits has none
 
 
 def page_key(visitor: Visitor, session: str) -> str:
@@ -51,11 +51,11 @@ class Presence:
             self._end(run_id)
 
     def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> tuple[Receive, Send]:
-        """The two ends of a request; a page's stream of messages that breaks off before its end says that it left."""
-        if scope["path"] != MESSAGES or scope["method"] != "GET":
+        """The two ends of a request; a page's stream that breaks off before its end says that the page left."""
+        session = _session(scope)
+        if not session:
             return receive, send
-        page = page_key(visitor, QueryParams(scope["query_string"]).get("session_hash", ""))
-        ended = False
+        page, ended = page_key(visitor, session), False
 
         async def receiving() -> Message:
             message = await receive()
@@ -70,3 +70,13 @@ class Presence:
             await send(message)
 
         return receiving, sending
+
+
+def _session(scope: Scope) -> str:
+    """The page whose stream this request asks for; empty for any other request."""
+    path = scope["path"]
+    if scope["method"] != "GET":
+        return ""
+    if path == _MESSAGES:
+        return QueryParams(scope["query_string"]).get("session_hash", "")
+    return str(path.removeprefix(_HEARTBEAT)) if path.startswith(_HEARTBEAT) else ""

@@ -1,6 +1,7 @@
 """The direct transport: kept connections, back-pressure, bad requests."""
 
 import asyncio
+import contextlib
 import time
 
 import httpx
@@ -110,6 +111,31 @@ async def test_reads_time_out_at_their_deadline() -> None:
         with pytest.raises(TimeoutError):
             await body.read()
         await response.aclose()
+
+
+@pytest.mark.parametrize("end", ["left", "cut", "refused", "whole"])
+async def test_connections_that_are_over_are_forgotten(end: str) -> None:
+    """However a connection ends, nothing of it and of what it was opened for is held on to."""
+    script: dict[str, object] = {
+        "left": {"reply": {"fault": {"kind": "silence"}}},
+        "cut": {"reply": {"raw": ["data: x"], "fault": {"kind": "reset"}}},
+        "refused": {"reply": {"status": 503, "body": "no", "headers": {"connection": "close"}}},
+        "whole": {},
+    }[end]
+    async with serving(script) as server:
+        transport = DirectTransport(time.monotonic, Limits())
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=5) as http:
+            for _ in range(3):
+                request = http.build_request(
+                    "POST", server.base_url + "/v1/completions", json={"stream": True, "max_tokens": 5}
+                )
+                response = await http.send(request, stream=True)
+                if end != "left":
+                    with contextlib.suppress(httpx.TransportError):
+                        await response.aread()
+                await response.aclose()
+            while len(transport._open) > (1 if end == "whole" else 0):
+                await asyncio.sleep(0.005)
 
 
 async def test_nothing_can_be_smuggled_into_the_head() -> None:

@@ -1,0 +1,180 @@
+"""A page that goes: its runs end at once, another's do not, and soon nothing of it is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import gradio as gr
+import httpx
+import pytest
+from gradio.state_holder import SessionState
+from starlette.types import Message
+
+from specdemo.cli.memory import few_heaps
+from specdemo.ui import handlers, sessions
+from specdemo.ui.presence import Presence, page_key
+from specdemo.ui.visitors import Visitor
+from tests.unit.ui.pair import world
+from tests.unit.ui.test_public import browser, listeners, named, post, served, visiting
+
+ANN, BEN = Visitor("ann"), Visitor("ben")
+
+
+def _scope(query: str = "session_hash=s1", path: str = "/gradio_api/queue/data", method: str = "GET") -> dict[str, Any]:
+    return {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+
+
+async def _break_off(presence: Presence, scope: dict[str, Any], who: Visitor, *, after_end: bool = False) -> None:
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        del message
+
+    receiving, sending = presence.watch(scope, who, receive, send)
+    if after_end:
+        await sending({"type": "http.response.body", "body": b"", "more_body": False})
+    await receiving()
+
+
+@pytest.mark.parametrize(
+    ("scope", "who", "after_end", "ended"),
+    [
+        (_scope(), ANN, False, ["one", "two"]),
+        (_scope("", "/gradio_api/heartbeat/s1"), ANN, False, ["one", "two"]),
+        (_scope("", "/gradio_api/heartbeat/s1"), BEN, False, []),
+        (_scope(), BEN, False, []),
+        (_scope("session_hash=s2"), ANN, False, []),
+        (_scope(""), ANN, False, []),
+        (_scope(path="/runs/one/events"), ANN, False, []),
+        (_scope(method="HEAD"), ANN, False, []),
+        (_scope(), ANN, True, []),
+    ],
+)
+async def test_only_the_page_itself_ends_its_runs(
+    scope: dict[str, Any], who: Visitor, after_end: bool, ended: list[str]
+) -> None:
+    """Its stream of messages has to break off: no other visitor's, no other page's, no other stream, none that is over."""
+    heard: list[str] = []
+    presence = Presence(heard.append)
+    with presence.waits(page_key(ANN, "s1"), "one"), presence.waits(page_key(ANN, "s1"), "two"):
+        await _break_off(presence, scope, who, after_end=after_end)
+        assert heard == ended
+    await _break_off(presence, scope, who)
+    assert heard == ended
+    assert presence._waiting == {}
+
+
+async def test_programs_are_not_followed() -> None:
+    """Without a page's name there is nothing that could go."""
+    heard: list[str] = []
+    presence = Presence(heard.append)
+    with presence.waits("", "one"):
+        presence.left("")
+    assert heard == []
+
+
+@pytest.mark.parametrize("stream", ["messages", "heartbeat"])
+@pytest.mark.parametrize("name", ["run", "race"])
+async def test_a_closed_tab_ends_its_run_before_the_next_look(
+    name: str, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C02: the engines are let go when the connection ends, although the handler would not look for an hour.
+
+    Also when the tab goes before it has begun to listen to its run.
+    """
+    monkeypatch.setattr(handlers, "TICK", 3600.0)
+    place = world(gate=asyncio.Event())
+    async with served(place) as url, browser(url) as http:
+        found = next(listener for listener in await listeners(http) if listener["api_name"] == name)
+        given = {
+            "run": ["hi", "", "race", 8, 0, 1, 0, 0, None, 0, 0, 1, False, False, False, False],
+            "race": ["hi", "", 8, 0, "race", None, False, True],
+        }
+        values = [*given[name], *[None] * len(found["inputs"])][: len(found["inputs"])]
+        beat = asyncio.create_task(_read(http, "/gradio_api/heartbeat/tab"))
+        body = {"data": values, "fn_index": found["id"], "session_hash": "tab", "event_data": None}
+        await http.post("/gradio_api/queue/join", json=body)
+        tab = beat
+        if stream == "messages":
+            heard = asyncio.Event()
+            tab = asyncio.create_task(_read(http, "/gradio_api/queue/data?session_hash=tab", heard))
+            await heard.wait()
+        while sum(engine.open_streams for engine in place.engines.values()) < 2:
+            await asyncio.sleep(0.01)
+        [live] = place.services.registry.live()
+        tab.cancel()
+        await asyncio.wait([tab])
+        await place.services.registry.finished(live)
+        beat.cancel()
+    assert [engine.open_streams for engine in place.engines.values()] == [0, 0]
+
+
+async def test_closed_pages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the pages that said that they go only the latest few are remembered, and of open ones all."""
+    made: list[gr.Blocks] = []
+    forgetting = sessions.forgetting
+
+    async def noted(demo: gr.Blocks) -> None:
+        made.append(demo)
+        await forgetting(demo)
+
+    monkeypatch.setattr(sessions, "forgetting", noted)
+    monkeypatch.setattr(sessions, "EVERY_S", 0.01)
+    monkeypatch.setattr(sessions, "CLOSED_KEPT", 2)
+    monkeypatch.setattr(sessions.forget_closed, "__defaults__", (2,))
+    async with visiting(world(public=True)) as http:
+        arrived = named(await listeners(http), "arrived")
+        for number in range(6):
+            await post(http, arrived, [], session=f"open-{number}")
+        for number in range(6):
+            beat = asyncio.create_task(_read(http, f"/gradio_api/heartbeat/closed-{number}"))
+            await post(http, arrived, [], session=f"closed-{number}")
+            beat.cancel()
+            await asyncio.wait([beat])
+        [demo] = made
+        holder: Any = demo.state_holder  # type: ignore[attr-defined]
+        while sum(name.startswith("closed") for name in holder.session_data) > 2:
+            await asyncio.sleep(0.01)
+        states = dict(holder.session_data)
+        assert [name for name in states if name.startswith("open")] == [f"open-{number}" for number in range(6)]
+        assert all(isinstance(state, SessionState) for state in states.values())
+        waiting = demo._queue.pending_event_ids_session
+        assert not [name for name in waiting if name.startswith("closed") and name not in states]
+        assert set(holder.time_last_used) == set(states)
+        assert "process_completed" in await post(http, arrived, [], session="closed-0")
+
+
+async def _read(http: httpx.AsyncClient, address: str, heard: asyncio.Event | None = None) -> None:
+    async with http.stream("GET", address, timeout=None) as stream:
+        async for _ in stream.aiter_raw():
+            if heard is not None:
+                heard.set()
+
+
+async def test_a_page_that_was_never_served_has_nothing_to_forget() -> None:
+    """Before Gradio has made its own parts there is no session."""
+    with gr.Blocks() as demo:
+        pass
+    assert sessions.forget_closed(demo) == 0
+
+
+@pytest.mark.parametrize("given", [None, "4"])
+def test_few_heaps_is_harmless(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can be called on any C library, and does not overrule whoever runs the page."""
+    called: list[tuple[int, int]] = []
+
+    class Library:
+        def mallopt(self, what: int, value: int) -> int:
+            called.append((what, value))
+            return 1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: Library())
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    if given is not None:
+        monkeypatch.setenv("MALLOC_ARENA_MAX", given)
+    few_heaps()
+    assert called == ([] if given else [(-8, 2)])
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())
+    few_heaps()
