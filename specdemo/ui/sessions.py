@@ -1,7 +1,7 @@
 """What Gradio remembers of pages that are closed, forgotten soon: it has no setting for that.
 
-Gradio keeps a copy of the whole page's settings for each one (0.4 MB), by default for ten thousand of them, closed or
-not. A closed page never comes back, since a reload is a new one; only a connection that broke may.
+Gradio keeps two copies of the whole page's settings for each one (0.4 MB), by default for ten thousand of them, closed
+or not. A closed page never comes back, since a reload is a new one; only a connection that broke may.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ def forget_closed(demo: gr.Blocks, most: int = CLOSED_KEPT) -> int:
         with holder.lock:
             holder.session_data.pop(session, None)
             holder.time_last_used.pop(session, None)
+    for state in tuple(holder.session_data.values()):
+        # A second copy of all settings, for links into a session, which this page does not answer. What is missing in
+        # it Gradio makes again.
+        state.config_values.clear()
     busy = {event.session_hash for event in tuple(queue.event_ids_to_events.values())}
     for session in tuple(queue.pending_event_ids_session):
         if session not in holder.session_data and session not in busy:
