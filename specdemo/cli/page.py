@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from specdemo.cli.memory import few_heaps, settle
 from specdemo.cli.output import stderr
 from specdemo.cli.page_front import allowance, drain, front
 from specdemo.cli.page_jobs import jobs_of
@@ -14,6 +13,7 @@ from specdemo.runs.registry import Bounds, Registry
 from specdemo.settings import Settings
 from specdemo.ui import assets
 from specdemo.ui.feed import Feeds
+from specdemo.ui.memory import few_heaps, settle
 from specdemo.ui.quota import Quota
 from specdemo.ui.recordings import load as load_recordings
 from specdemo.ui.server import build_app, listen

@@ -7,15 +7,20 @@ or not. A closed page never comes back, since a reload is a new one; only a conn
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import gradio as gr
+
+from specdemo.ui.memory import give_back
 
 MOST_SESSIONS = 300
 """Pages remembered in all: a browser says when a page goes, a program does not."""
 CLOSED_KEPT = 16
 """Closed ones among them, the latest: a connection that broke comes back within seconds."""
 EVERY_S = 5.0
+TRIM_EVERY = 6
+"""Rounds after which what was freed is given back to the system."""
 
 
 def forget_closed(demo: gr.Blocks, most: int = CLOSED_KEPT) -> int:
@@ -46,6 +51,8 @@ def forget_closed(demo: gr.Blocks, most: int = CLOSED_KEPT) -> int:
 
 async def forgetting(demo: gr.Blocks) -> None:
     """Forget closed pages again and again, until cancelled."""
-    while True:
+    for number in itertools.count(1):
         await asyncio.sleep(EVERY_S)
         forget_closed(demo)
+        if number % TRIM_EVERY == 0:
+            await asyncio.to_thread(give_back)

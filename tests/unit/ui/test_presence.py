@@ -11,8 +11,8 @@ import pytest
 from gradio.state_holder import SessionState
 from starlette.types import Message
 
-from specdemo.cli.memory import few_heaps
 from specdemo.ui import handlers, sessions
+from specdemo.ui.memory import few_heaps, give_back
 from specdemo.ui.presence import Presence, page_key
 from specdemo.ui.visitors import Visitor
 from tests.unit.ui.pair import world
@@ -122,6 +122,8 @@ async def test_closed_pages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(sessions, "forgetting", noted)
     monkeypatch.setattr(sessions, "EVERY_S", 0.01)
+    trimmed: list[bool] = []
+    monkeypatch.setattr(sessions, "give_back", lambda: trimmed.append(True))
     monkeypatch.setattr(sessions, "CLOSED_KEPT", 2)
     monkeypatch.setattr(sessions.forget_closed, "__defaults__", (2,))
     async with visiting(world(public=True)) as http:
@@ -144,6 +146,8 @@ async def test_closed_pages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
         assert not [name for name in waiting if name.startswith("closed") and name not in states]
         assert set(holder.time_last_used) == set(states)
         assert "process_completed" in await post(http, arrived, [], session="closed-0")
+        while not trimmed:
+            await asyncio.sleep(0.01)
 
 
 async def _read(http: httpx.AsyncClient, address: str, heard: asyncio.Event | None = None) -> None:
@@ -161,7 +165,7 @@ async def test_a_page_that_was_never_served_has_nothing_to_forget() -> None:
 
 
 @pytest.mark.parametrize("given", [None, "4"])
-def test_few_heaps_is_harmless(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heaps_are_asked_for_once_and_trimmed(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """It can be called on any C library, and does not overrule whoever runs the page."""
     called: list[tuple[int, int]] = []
 
@@ -170,11 +174,18 @@ def test_few_heaps_is_harmless(given: str | None, monkeypatch: pytest.MonkeyPatc
             called.append((what, value))
             return 1
 
+        def malloc_trim(self, pad: int) -> int:
+            called.append((0, pad))
+            return 0
+
     monkeypatch.setattr("ctypes.CDLL", lambda _: Library())
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     if given is not None:
         monkeypatch.setenv("MALLOC_ARENA_MAX", given)
     few_heaps()
     assert called == ([] if given else [(-8, 2)])
+    give_back()
+    assert called[-1] == (0, 0)
     monkeypatch.setattr("ctypes.CDLL", lambda _: object())
     few_heaps()
+    give_back()
