@@ -118,7 +118,8 @@ class Guard:
                     await onward(message)
 
             try:
-                await self._app(scope, *self._presence.watch(scope, visitor, body.receive, sending))
+                with self._presence.watch(scope, visitor, body.receive, sending) as ends:
+                    await self._app(scope, *ends)
             except Exception:
                 if not body.too_large:
                     raise

@@ -5,6 +5,7 @@ Gradio notices a closed page at its handler's next value. The guard sees the con
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,7 @@ class Presence:
     def __init__(self, end: Callable[[str], object]) -> None:
         self._end = end
         self._waiting: dict[str, list[str]] = {}
+        self._listening: Counter[str] = Counter()
 
     @contextmanager
     def waits(self, page: str, run_id: str) -> Iterator[None]:
@@ -50,26 +52,46 @@ class Presence:
         for run_id in tuple(self._waiting.get(page, ())):
             self._end(run_id)
 
-    def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> tuple[Receive, Send]:
-        """The two ends of a request; a page's stream that breaks off before its end says that the page left."""
+    @contextmanager
+    def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> Iterator[tuple[Receive, Send]]:
+        """The two ends of a request; a page's stream that breaks off before its end says that the page left.
+
+        A heartbeat says so only of a page that does not listen to its run: proxies cut long connections.
+        """
         session = _session(scope)
         if not session:
-            return receive, send
+            yield receive, send
+            return
         page, ended = page_key(visitor, session), False
+        beats = scope["path"] != _MESSAGES
+        if not beats:
+            self._listening[page] += 1
 
         async def receiving() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect" and not ended:
-                self.left(page)
+                over()
+                if not (beats and self._listening[page]):
+                    self.left(page)
             return message
 
-        async def sending(message: Message) -> None:
+        def over() -> None:
             nonlocal ended
+            if not ended and not beats:
+                self._listening[page] -= 1
+                self._listening += Counter()  # drops what has come to 0
+            ended = True
+
+        async def sending(message: Message) -> None:
             # The last piece: whatever this page starts from now on is waited for by another stream.
-            ended = ended or (message["type"] == "http.response.body" and not message.get("more_body"))
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                over()
             await send(message)
 
-        return receiving, sending
+        try:
+            yield receiving, sending
+        finally:
+            over()
 
 
 def _session(scope: Scope) -> str:

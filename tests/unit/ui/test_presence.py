@@ -32,10 +32,10 @@ async def _break_off(presence: Presence, scope: dict[str, Any], who: Visitor, *,
     async def send(message: Message) -> None:
         del message
 
-    receiving, sending = presence.watch(scope, who, receive, send)
-    if after_end:
-        await sending({"type": "http.response.body", "body": b"", "more_body": False})
-    await receiving()
+    with presence.watch(scope, who, receive, send) as (receiving, sending):
+        if after_end:
+            await sending({"type": "http.response.body", "body": b"", "more_body": False})
+        await receiving()
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,25 @@ async def test_only_the_page_itself_ends_its_runs(
     await _break_off(presence, scope, who)
     assert heard == ended
     assert presence._waiting == {}
+
+
+async def test_a_heartbeat_that_a_proxy_cuts_ends_nothing() -> None:
+    """As long as the page listens to its run it is there; afterwards the heartbeat counts again."""
+    heard: list[str] = []
+    presence, beat = Presence(heard.append), _scope("", "/gradio_api/heartbeat/s1")
+
+    async def never(*_: Any) -> Any:
+        return {"type": "http.request"}
+
+    with presence.waits(page_key(ANN, "s1"), "one"):
+        with pytest.raises(RuntimeError), presence.watch(_scope(), ANN, never, never) as (receiving, _):
+            await receiving()
+            await _break_off(presence, beat, ANN)
+            assert heard == []
+            raise RuntimeError
+        assert presence._listening == {}
+        await _break_off(presence, beat, ANN)
+        assert heard == ["one"]
 
 
 async def test_programs_are_not_followed() -> None:
