@@ -9,6 +9,7 @@ import { change, copyText, setShared } from "./share.mjs";
 
 const TYPING = 250; // ms without a key before a search is sent
 const AGAIN = 3000; // ms between two looks at a list in which something runs
+const SURE = 6000; // ms in which a second press deletes
 
 export async function mount({ element, trigger, root }) {
   const part = element.querySelector('[data-part="runs"]');
@@ -16,7 +17,7 @@ export async function mount({ element, trigger, root }) {
   const words = await loadWords(root);
   label(part, words);
   const find = (role) => part.querySelector(`[data-role="${role}"]`);
-  const state = { kind: "run", offset: 0, query: "", runs: [], picked: new Map(), asked: 0 };
+  const state = { kind: "run", offset: 0, query: "", runs: [], picked: new Map(), sure: new Set(), asked: 0 };
 
   async function load() {
     const mine = ++state.asked;
@@ -39,7 +40,10 @@ export async function mount({ element, trigger, root }) {
 
   function draw(answer) {
     say("trouble", answer.trouble ? fill(words.runs_trouble, { reason: answer.trouble }) : "");
+    const held = part.contains(document.activeElement) ? document.activeElement : null;
+    const [id, what] = [held?.closest("[data-run]")?.dataset.run, held?.dataset.do];
     find("rows").replaceChildren(...answer.runs.map((run) => drawRow(run, answer)));
+    if (id && what) control(id, what)?.focus();
     const none = answer.runs.length === 0 && !answer.trouble;
     say("empty", none ? emptiness(state.query, words, state.kind) : "");
     find("kinds").hidden = !answer.results;
@@ -89,8 +93,20 @@ export async function mount({ element, trigger, root }) {
     }
     act("share").hidden = answer.together;
     act("delete").hidden = run.running;
+    drawDelete(act("delete"), run.id);
     drawShared(act("share"), act("copy"), run, answer.together);
     return item;
+  }
+
+  function control(id, what) {
+    return part.querySelector(`[data-run="${CSS.escape(id)}"] [data-do="${what}"]`);
+  }
+
+  function drawDelete(button, id) {
+    if (!button) return;
+    const sure = state.sure.has(id);
+    button.dataset.sure = String(sure);
+    button.textContent = words[sure ? "run_delete_sure" : "run_delete"];
   }
 
   function drawShared(button, copy, run, together) {
@@ -132,13 +148,14 @@ export async function mount({ element, trigger, root }) {
       setTimeout(() => (button.textContent = words.run_copy), 1500);
     },
     async delete(run, button) {
-      if (button.dataset.sure !== "true") {
-        button.dataset.sure = "true";
-        button.textContent = words.run_delete_sure;
+      // Kept here, not on the button: the list is drawn anew while something runs.
+      if (!state.sure.has(run.id)) {
+        state.sure.add(run.id);
+        drawDelete(button, run.id);
         setTimeout(() => {
-          button.dataset.sure = "false";
-          button.textContent = words.run_delete;
-        }, 4000);
+          state.sure.delete(run.id);
+          drawDelete(control(run.id, "delete"), run.id);
+        }, SURE);
         return;
       }
       const { ok, error } = await change(root, `runs/${encodeURIComponent(run.id)}`, { method: "DELETE" });
@@ -150,21 +167,21 @@ export async function mount({ element, trigger, root }) {
   };
 
   part.addEventListener("click", ({ target }) => {
-    const control = target.closest?.("[data-do]");
-    const what = control?.dataset.do;
+    const pressed = target.closest?.("[data-do]");
+    const what = pressed?.dataset.do;
     if (what === "newer" || what === "older") {
       state.offset = Math.max(0, state.offset + (what === "older" ? PAGE_SIZE : -PAGE_SIZE));
       void load();
     } else if (what === "kind") {
-      state.kind = control.dataset.kind;
+      state.kind = pressed.dataset.kind;
       state.offset = 0;
-      for (const button of find("kinds").children) button.setAttribute("aria-pressed", String(button === control));
+      for (const button of find("kinds").children) button.setAttribute("aria-pressed", String(button === pressed));
       void load();
     } else if (what === "compare") void compare();
     else if (what === "close") find("compare").hidden = true;
     else if (does[what]) {
-      const run = state.runs.find((one) => one.id === control.closest("[data-run]")?.dataset.run);
-      if (run) void does[what](run, control);
+      const run = state.runs.find((one) => one.id === pressed.closest("[data-run]")?.dataset.run);
+      if (run) void does[what](run, pressed);
     }
   });
 
