@@ -113,9 +113,18 @@ Ids = tuple[int, ...]
 
 
 def identity(
-    samples: Iterable[Sample], splits: Mapping[str, Split], *, tolerance: float, greedy: bool, drafted: bool | None
+    samples: Iterable[Sample],
+    splits: Mapping[str, Split],
+    *,
+    tolerance: float,
+    greedy: bool,
+    drafted: bool | None,
+    opened: bool = False,
 ) -> Identity:
-    """Judge the kept samples (newest attempts). ``drafted``: whether anything was drafted at all, None if unknown."""
+    """Judge the kept samples (newest attempts). ``drafted``: whether anything was drafted at all, None if unknown.
+
+    ``opened``: requests came at an open rate, so none had its engine to itself.
+    """
     if not greedy:
         return Identity("not_comparable", "At a temperature above 0 texts differ by chance; run specdemo validate.")
     alone: dict[tuple[str, str], list[Sample]] = defaultdict(list)
@@ -124,7 +133,7 @@ def identity(
         place = sample.place
         if not sample.ok or sample.token_ids is None or place.kind != "measure":
             continue
-        if place.level == 1:
+        if place.level == 1 and not opened:
             alone[place.prompt_id, place.arm].append(sample)
         else:
             loaded[place.prompt_id, place.arm, place.level].append(sample.token_ids)

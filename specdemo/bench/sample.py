@@ -108,8 +108,11 @@ class Sample:
         return self.decode_tokens / (self.steps - 1)
 
 
-def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: float) -> Sample:
-    """The sample of one finished or failed stream; ``events`` are one side's, on the session's clock."""
+def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: float, opened: bool = False) -> Sample:
+    """The sample of one finished or failed stream; ``events`` are one side's, on the session's clock.
+
+    ``opened``: it came at an open rate, so others may have been in flight with it whatever its level says.
+    """
     log = tuple(events)
     outcome = collect(log, side)
     started = outcome.started.at if outcome.started else intended_at
@@ -134,9 +137,10 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
     lists = (speculation.accepted_per_step, speculation.drafted_per_step) if speculation else (None, None)
     taken = numbers.acceptance
     remarks = {note.kind for note in meter.notes()} | {noted.kind for noted in outcome.noted}
-    if place.level > 1:
+    together = place.level > 1 or opened
+    if together:
         remarks.discard("other_traffic")  # the requests of the same block, which is the load that was asked for
-    if taken.source == "engine" and place.level > 1:
+    if taken.source == "engine" and together:
         taken = Acceptance()  # whole-engine counters mix the requests that were in flight together (A12)
     elif taken.source == "engine" and taken.drafted is not None:
         remarks.add("acceptance_from_engine_counters")

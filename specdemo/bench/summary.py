@@ -120,19 +120,22 @@ def summarise(
     measured = [sample for sample in kept if sample.place.kind == "measure"]
     control = _control(kept)
     first = min(plan.levels)
+    opened = plan.rate is not None
     base = [sample for sample in measured if sample.place.level == first]
-    suite = _result("suite", "", first, base)
-    workloads = [
-        _result("workload", name, first, [s for s in base if plan.prompt(s.place.prompt_id).workload == name])
-        for name in plan.workloads
-    ]
-    levels = _levels(measured)
+    suite = _result("suite", "", first, base, opened=opened)
+    names = {prompt.id: prompt.workload for prompt in plan.prompts}
+    kinds: dict[str, list[Sample]] = {name: [] for name in plan.workloads}
+    for sample in base:  # sorted in one go: a file may give every row a workload of its own
+        kinds[names[sample.place.prompt_id]].append(sample)
+    workloads = [_result("workload", name, first, found, opened=opened) for name, found in kinds.items()]
+    levels = _levels(measured, opened=opened)
     found = identity(
         kept,
         splits or {},
         tolerance=tolerance,
         greedy=plan.sampling.greedy,
         drafted=_drafted(measured),
+        opened=opened,
     )
     counted = reliability(kept)
     doubts = _doubts(suite, control, plan, counted)
@@ -162,13 +165,14 @@ def summarise(
 
 
 def _result(
-    scope: Literal["suite", "workload", "level"], name: str, level: int, samples: Sequence[Sample]
+    scope: Literal["suite", "workload", "level"], name: str, level: int, samples: Sequence[Sample], *, opened: bool
 ) -> Result | None:
+    """``opened``: requests came at an open rate, so they shared their engine whatever the level says."""
     if not samples:
         return None
     arm_a = [sample for sample in samples if sample.place.arm == "A"]
     arm_b = [sample for sample in samples if sample.place.arm == "B"]
-    shared = _shared(samples) if level > 1 else NOTHING_SHARED
+    shared = _shared(samples) if level > 1 or opened else NOTHING_SHARED
     decode = _pairs(samples, "decode")
     whole = _pairs(samples, "whole")
     logs = [math.log(a) - math.log(b) for _, a, b, _ in decode]
@@ -233,7 +237,7 @@ def _shared(samples: Sequence[Sample]) -> Shared:
     return Shared(fmean(squares) / len(quads), len(squares))
 
 
-def _levels(measured: Sequence[Sample]) -> list[Result]:
+def _levels(measured: Sequence[Sample], *, opened: bool) -> list[Result]:
     """One result a level over the prompts that every level has, so that levels differ by load and nothing else."""
     seen: dict[int, set[str]] = defaultdict(set)
     for sample in measured:
@@ -243,7 +247,11 @@ def _levels(measured: Sequence[Sample]) -> list[Result]:
     common = set.intersection(*seen.values())
     found = [
         _result(
-            "level", str(level), level, [s for s in measured if s.place.level == level and s.place.prompt_id in common]
+            "level",
+            str(level),
+            level,
+            [s for s in measured if s.place.level == level and s.place.prompt_id in common],
+            opened=opened,
         )
         for level in sorted(seen)
     ]
@@ -290,12 +298,12 @@ def _control(kept: Sequence[Sample]) -> Control:
 
 
 def _sigma(kept: Sequence[Sample], arm: str) -> float | None:
-    """Run-to-run spread of one arm's decode time, from the two runs in each quad at level 1."""
-    groups: dict[str, list[float]] = defaultdict(list)
+    """Run-to-run spread of one arm's decode time, from the two runs of a prompt in each quad at level 1."""
+    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
     for sample in kept:
         value = sample.seconds_per_token
         if sample.place.arm == arm and sample.place.kind == "measure" and sample.place.level == 1 and value:
-            groups[sample.place.quad].append(value)
+            groups[sample.place.quad, sample.place.prompt_id].append(value)
     return repeat_sigma(list(groups.values()))
 
 

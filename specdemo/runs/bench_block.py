@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from specdemo.bench.plan import BenchPlan
+from specdemo.bench.prompts import BenchPrompt
 from specdemo.bench.sample import Place, Sample, measure
 from specdemo.bench.schedule import Block, Item, Quad
 from specdemo.core.events import Event, Failed
@@ -31,7 +32,10 @@ class EngineLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends a plan's requests; ``keep`` gets each sample as it is finished. ``zero`` is the session's."""
+    """Sends a plan's requests; ``keep`` gets each sample as it is finished. ``zero`` is the session's.
+
+    ``prompts`` are the plan's by id.
+    """
 
     plan: BenchPlan
     keep: Callable[[Sample], None]
@@ -40,6 +44,7 @@ class Sender:
     stopped: asyncio.Event
     zero: float
     session: int
+    prompts: Mapping[str, BenchPrompt]
 
     def now(self) -> float:
         """Seconds since the session began."""
@@ -71,7 +76,7 @@ class Sender:
             self.keep(sample)
 
         if self.plan.rate is not None:
-            work = asyncio.ensure_future(self._timetable(items, started, send))
+            work = asyncio.ensure_future(self._timetable(items, started, send, lost))
         else:
             work = asyncio.ensure_future(_loop(quad.level, items, send, lost))
         stop = asyncio.ensure_future(self.stopped.wait())
@@ -86,23 +91,31 @@ class Sender:
         if lost:
             raise EngineLost(f"The {engine.side} engine is gone: {lost[0]}")
 
-    async def _timetable(self, items: Sequence[Item], started: float, send: Send) -> None:
-        """Open mode: each request starts at its time, whatever the engine does."""
+    async def _timetable(self, items: Sequence[Item], started: float, send: Send, lost: Sequence[str]) -> None:
+        """Open mode: each request starts at its time, whatever the engine does while it lives."""
         async with asyncio.TaskGroup() as group:
             for item in items:
                 wait = started + (item.at or 0.0) - self.now()
                 if wait > 0.0:
                     await self.sleep(wait)
+                if lost:
+                    return
                 group.create_task(send(item))
 
     async def _request(self, engine: Engine, place: Place, intended: float | None) -> Sample:
-        prompt = self.plan.prompt(place.prompt_id)
+        prompt = self.prompts[place.prompt_id]
         asked = prompt.ask(prompt.within(self.plan.sampling))
         begun = self.now()
         stream: AsyncIterator[Event] = engine.stream(asked, zero=self.zero, cache_salt=secrets.token_hex(16))
         async with closing(stream) as received:
             events = [event async for event in received]
-        return measure(place, engine.side, events, intended_at=begun if intended is None else intended)
+        return measure(
+            place,
+            engine.side,
+            events,
+            intended_at=begun if intended is None else intended,
+            opened=self.plan.rate is not None,
+        )
 
     async def throw_away(self, engine: Engine, prompts: Sequence[Prompt]) -> None:
         """Warm-up: all prompts at once, nothing kept. Raises EngineLost if it finds the engine gone."""

@@ -19,7 +19,9 @@ MOST = 100
 async def probe_splits(
     plan: BenchPlan, samples: Iterable[Sample], standard: Engine, known: Iterable[str]
 ) -> list[Split]:
-    """One entry for each prompt at level 1 whose outputs part and that is not ``known`` yet."""
+    """One entry for each prompt at level 1 whose outputs part and that is not ``known`` yet; none at an open rate."""
+    if plan.rate is not None:
+        return []  # its requests shared their engine, so nothing is judged by them
     firsts: dict[tuple[str, str], Sample] = {}
     for sample in latest(samples):
         if sample.place.level == 1 and sample.place.kind == "measure" and sample.ok and sample.token_ids:

@@ -53,20 +53,20 @@ class BenchFile:
 
     @classmethod
     def reopen(cls, path: Path) -> BenchFile:
-        """Open for more entries; a torn last line is cut off first. Raises StoreError."""
+        """Open for more entries; a torn last line is cut off first, a whole one without its end gets it.
+
+        Nothing is changed in a file that is no sound benchmark. Raises StoreError.
+        """
+        load(path)  # cutting the last line off a file of another kind would destroy what is not ours
         try:
             handle = path.open("r+b")
-            end = handle.seek(0, os.SEEK_END)
-            while end > 0:  # back to the end of the last whole line
-                start = max(0, end - 65536)
-                handle.seek(start)
-                cut = handle.read(end - start).rfind(b"\n")
-                if cut >= 0:
-                    end = start + cut + 1
-                    break
-                end = start
-            handle.truncate(end)
+            end = _whole_lines(handle)
             handle.seek(end)
+            if _object(handle.read()) is None:
+                handle.truncate(end)
+                handle.seek(end)
+            else:
+                handle.write(b"\n")
         except OSError as error:
             raise StoreError(f"{path} can't be opened: {error.strerror or error}.") from None
         return cls(path, handle)
@@ -90,6 +90,19 @@ class BenchFile:
             ) from None
 
 
+def _whole_lines(handle: IO[bytes]) -> int:
+    """Where the last whole line ends."""
+    end = handle.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - 65536)
+        handle.seek(start)
+        cut = handle.read(end - start).rfind(b"\n")
+        if cut >= 0:
+            return start + cut + 1
+        end = start
+    return 0
+
+
 def load(path: Path) -> BenchRecord:
     """Read a benchmark file, finished or not. Raises StoreError with one sentence."""
     try:
@@ -107,7 +120,7 @@ def _read(handle: IO[bytes], name: str) -> BenchRecord:
     for number, line in _lines(handle, name):
         document = _object(line)
         if document is None:
-            if line.endswith(b"\n"):
+            if line.endswith(b"\n") or header is None:
                 raise StoreError(f"{name} is no benchmark file: line {number} is not a JSON object.")
             torn += 1
             continue
@@ -123,6 +136,8 @@ def _read(handle: IO[bytes], name: str) -> BenchRecord:
                 raise StoreError(f"{name} is no benchmark file: its date lies outside of time.")
             _check_plan(header, name)
             asked = frozenset(prompt.id for prompt in header.plan.prompts)
+        elif kind == "bench":
+            raise StoreError(f"{name} is damaged: line {number} begins another benchmark.")
         elif isinstance(kind, str) and kind in _TYPES:
             entry = _shape(_TYPES[kind], document, name, number)
             fault = _entry_fault(entry, header, asked)
@@ -143,8 +158,6 @@ def _read(handle: IO[bytes], name: str) -> BenchRecord:
 
 def _check_plan(header: BenchHeader, name: str) -> None:
     """A plan that could never have been run: its results can't be computed either."""
-    if header.plan.load_prompts == 0:
-        raise StoreError(f"{name} is no benchmark file; its plan is impossible: no prompt is left under load.")
     try:
         schedule(header.plan)
     except UsageError as error:

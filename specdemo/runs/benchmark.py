@@ -156,8 +156,9 @@ class Benchmark:
         """
         around = self._around
         self._zero = around.clock()
+        asked = {prompt.id: prompt for prompt in self._plan.prompts}
         self._sender = Sender(
-            self._plan, self._keep, around.clock, around.sleep, self._stopped, self._zero, self._number
+            self._plan, self._keep, around.clock, around.sleep, self._stopped, self._zero, self._number, asked
         )
         facts: tuple[EngineFacts | None, EngineFacts | None] = (None, None)
         try:
@@ -266,7 +267,8 @@ class Benchmark:
         attempt = self._attempts[quad.id]
         began, before = self._worked(), len(self._samples)
         await self._blocks(quad, attempt, rerun=False)
-        if not self._stopped.is_set() and attempt == 0 and quad.level == 1 and self._disturbed(quad):
+        alone = quad.level == 1 and self._plan.rate is None
+        if not self._stopped.is_set() and attempt == 0 and alone and self._disturbed(quad):
             await self._blocks(quad, 1, rerun=True)
         self._pace.add(quad.level, self._worked() - began, max(1, len(self._samples) - before))
 

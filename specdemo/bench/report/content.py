@@ -137,7 +137,9 @@ def _numbers(record: BenchRecord, summary: Summary, say: Say) -> Section | None:
         )
     keys = ("arm", "total_tokens", "elapsed", "tokens_per_s", "requests", "failed", "ttft", "tpot", "tpot99", "memory")
     table = Table(tuple(say(key) for key in keys), tuple(rows))
-    blocks: list[Block] = [Text(say("numbers_why", level=suite.level)), table]
+    rate = record.header.plan.rate  # at an open rate nothing has its engine to itself
+    why = say("numbers_why", level=suite.level) if rate is None else say("how_open", rate=f"{rate:g}")
+    blocks: list[Block] = [Text(why), table]
     if suite.speedup is not None:
         line = f"{say('speedup')}: {factor(suite.speedup.estimate).text}"
         if suite.totals is not None:

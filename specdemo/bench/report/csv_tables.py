@@ -72,12 +72,12 @@ def _result(result: Result) -> list[Value]:
 
 def samples(record: BenchRecord) -> str:
     """One row a request, in order of finishing, re-runs included."""
-    return write(SAMPLE_COLUMNS, (_sample(sample, record) for sample in record.samples))
+    workloads = {prompt.id: prompt.workload for prompt in record.header.plan.prompts}
+    return write(SAMPLE_COLUMNS, (_sample(sample, workloads[sample.place.prompt_id]) for sample in record.samples))
 
 
-def _sample(sample: Sample, record: BenchRecord) -> list[Value]:
+def _sample(sample: Sample, workload: str) -> list[Value]:
     place = sample.place
-    workload = record.header.plan.prompt(place.prompt_id).workload
     return [
         place.prompt_id, workload, place.kind, place.level, place.arm, sample.side.value, place.attempt, sample.state,
         sample.failure, sample.message, sample.output_tokens, sample.ttft_s, sample.tpot_s, sample.e2el_s,

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from specdemo.bench.plan import BenchPlan, check_plan
+from specdemo.bench.record import BenchHeader
 from specdemo.bench.schedule import Quad, requests, schedule
+from specdemo.bench.summary import summarise
 from specdemo.core.prompt import Sampling
 from specdemo.errors import UsageError
-from tests.fakes.bench_samples import prompts
+from specdemo.runs.bench_store import BenchFile, load
+from tests.fakes.bench_samples import place, prompts, sample
 
 
 def arms(quad: Quad) -> str:
@@ -103,12 +109,49 @@ def test_open_mode_uses_one_timetable_for_all_four_blocks() -> None:
         BenchPlan(prompts(1), rate=0.0),
         BenchPlan(prompts(1), rate=1.0, levels=(1, 2)),
         BenchPlan(prompts(1), budget_s=0.0),
+        BenchPlan(prompts(1), budget_s=float("nan")),
+        BenchPlan(prompts(1), budget_s=float("inf")),
+        BenchPlan(prompts(1), rate=1e-9),
+        BenchPlan(prompts(1), rate=float("nan")),
+        BenchPlan(prompts(1), levels=(2,), load_prompts=0),
+        BenchPlan(prompts(1), levels=(2,), load_prompts=-1, by_workload=True),
+        BenchPlan(prompts(1), control_prompts=-1),
+        BenchPlan(prompts(1), warmup=-1),
+        BenchPlan(prompts(1), seed=2**63),
+        BenchPlan(prompts(1), sampling=Sampling(max_tokens=2**64)),
+        BenchPlan(prompts(1), repeats=10**30),
     ],
 )
 def test_impossible_plans_are_refused_with_a_sentence(plan: BenchPlan) -> None:
     """What can't be run is said before anything is sent."""
     with pytest.raises(UsageError):
         check_plan(plan)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        BenchPlan(prompts(1), seed=-(2**63), budget_s=366 * 86400.0),
+        BenchPlan(prompts(1), seed=2**63 - 1, rate=0.001, warmup=200_000),
+        BenchPlan(prompts(1), levels=(2,), load_prompts=1, sampling=Sampling(max_tokens=10_000_000)),
+    ],
+)
+def test_a_plan_at_its_limits_can_be_kept_and_read_again(tmp_path: Path, plan: BenchPlan) -> None:
+    """What is accepted does not fail when its file is opened, which would be after the engines were loaded."""
+    BenchFile.create(tmp_path / "b.jsonl", BenchHeader("b", 0.0, plan)).close()
+    check_plan(plan)
+    assert load(tmp_path / "b.jsonl").header.plan == plan
+
+
+def test_thousands_of_workloads_are_laid_out_and_counted_soon() -> None:
+    """A file may name a workload in each row: no work grows with rows times workloads."""
+    own = tuple(replace(prompt, workload=prompt.id) for prompt in prompts(2_000))
+    began = time.process_time()
+    plan = BenchPlan(own, control_prompts=0)
+    found = [sample(place(quad, 0, quad.blocks[0].items[0]), 0.02) for quad in schedule(plan)]
+    schedule(replace(plan, levels=(2,)))
+    assert len(summarise(plan, found, planned=1).workloads) == 2_000
+    assert time.process_time() - began < 10.0  # it was minutes
 
 
 def test_a_plan_of_too_many_requests_is_refused() -> None:
