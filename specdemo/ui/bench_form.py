@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from specdemo.bench.workloads import choose
 from specdemo.core.prompt import Sampling
 from specdemo.errors import PromptError, UsageError
 from specdemo.runs.bench_job import Point
+from specdemo.ui.form import is_number
 
 MOST_MINUTES = 24 * 60
 
@@ -99,7 +99,7 @@ def number(name: str, value: Any, default: float, low: float, high: float) -> fl
     """A number within limits; the default for an empty field. Raises UsageError."""
     if value is None or value == "":
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise UsageError(f"{name} must be a number.")
     if not low <= value <= high:
         raise UsageError(f"{name} must lie between {low:g} and {high:g}, not {value:g}.")

@@ -68,13 +68,25 @@ class Form:
 def _number(name: str, value: Any, default: float) -> float:
     if value is None or value == "":
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise PromptError(sentences.sentence("not_a_number", name=name))
     return float(value)
 
 
+def is_number(value: Any) -> bool:
+    """A finite number that a float can hold; JSON has whole ones of any length."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _whole(name: str, value: Any, default: int) -> int:
     number = _number(name, value, default)
+    if isinstance(value, int):
+        return value  # a float has no room for all of a seed's 64 bits
     if number != int(number):
         raise PromptError(sentences.sentence("not_whole", name=name))
     return int(number)

@@ -59,12 +59,21 @@ def test_empty_prompt_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "form",
-    [Form("a", max_tokens=float("nan")), Form("a", max_tokens=1.5), Form("a", temperature="hot"), Form("a", mode="both")],
+    [
+        Form("a", max_tokens=float("nan")), Form("a", max_tokens=1.5), Form("a", temperature="hot"), Form("a", mode="both"),
+        Form("a", temperature=10**400), Form("a", seed=10**400), Form("a", top_k=True),
+    ],
 )  # fmt: skip
 def test_wrong_values_are_refused(form: Form) -> None:
     """What raw API calls may send instead of numbers ends in a sentence, not in a traceback."""
     with pytest.raises((PromptError, UsageError)):
         form.plan()
+
+
+@pytest.mark.parametrize("seed", [2**53 + 1, 2**63 - 1, -(2**63)])
+def test_a_large_seed_is_sent_as_it_is(seed: int) -> None:
+    """Seeds have 64 bits, more than a float holds: another seed than the one asked for would give another text."""
+    assert Form("hi", seed=seed).plan().prompt.sampling.seed == seed
 
 
 async def _all(updates: Any) -> list[Any]:
