@@ -115,13 +115,16 @@ class Keeper:
 
         return await self.call(work)
 
-    async def delete(self, run_id: str, owner: str | None) -> bool:
-        """Delete, also while the run is still being written. Raises StoreError."""
+    async def delete(self, run_id: str, owner: str | None, *, own: bool = False) -> bool:
+        """Delete, also while the run is still being written. Raises StoreError.
+
+        ``own``: the asker may delete this run although the store has no row yet that says so; none will be made then.
+        """
         found = False
         # Said first, or a checkpoint in between would make the run anew.
         self._deleted.add(run_id)
         try:
-            found = await self.call(self.store.delete, run_id, owner)
+            found = await self.call(self.store.delete, run_id, owner) or own
         finally:
             if not found or run_id not in self._tasks:
                 self._deleted.discard(run_id)
@@ -156,6 +159,8 @@ class Keeper:
     async def _follow(self, live: LiveRun) -> None:
         try:
             await self._write(live)
+            if live.id in self._deleted:  # a write may have been on its way while it was deleted
+                await self.call(self.store.delete, live.id, None)
         except StoreError as error:
             _log.warning("The run %s could not be kept: %s", live.id, error)
             live.unkept = str(error)
@@ -195,9 +200,12 @@ class Keeper:
         if live.id in self._deleted or live.log.header is None:
             return
         if not progress.begun:
-            entry = begun(live.log.header, owner=live.owner, now=progress.begun_at, writer=self._writer)
-            self.store.begin(replace(entry, shared=live.shared), body.head(live.log.header))
+            row = begun(live.log.header, owner=live.owner, now=progress.begun_at, writer=self._writer)
+            entry = replace(row, shared=live.shared)
+            self.store.begin(entry, body.head(live.log.header))
             progress.begun = True
+            if live.shared is not entry.shared:  # switched while there was no row yet
+                self.store.share(live.id, None, shared=live.shared)
         events = live.log.since(progress.events)[: upto - progress.events]
         numbered = dict(enumerate(body.pieces(events), start=progress.number))
         if self.store.append(live.id, numbered):

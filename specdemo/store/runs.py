@@ -19,6 +19,7 @@ from specdemo.store.tables import HEAD, parts, runs
 
 DAY = 86_400.0
 MOST_A_PAGE = 100
+LONGEST_ID = 64
 _COLUMNS = [column for column in runs.columns if column.name != "search"]
 
 
@@ -88,6 +89,8 @@ class RunStore:
 
     def get(self, run_id: str) -> Entry | None:
         """One row."""
+        if not _possible(run_id):
+            return None
         found = self.database.read(
             lambda connection: connection.execute(sa.select(*_COLUMNS).where(runs.c.id == run_id)).mappings().first()
         )
@@ -104,6 +107,8 @@ class RunStore:
         return body.text_of(found.items()) if found else None
 
     def _parts(self, run_id: str) -> dict[int, bytes]:
+        if not _possible(run_id):
+            return {}
         wanted = sa.select(parts.c.number, parts.c.body).where(parts.c.run_id == run_id)
         rows = self.database.read(lambda connection: connection.execute(wanted).all())
         return {number: bytes(text) for number, text in rows}
@@ -134,11 +139,15 @@ class RunStore:
 
     def share(self, run_id: str, owner: str | None, *, shared: bool) -> bool:
         """Set the share switch; False when the run is not this owner's."""
+        if not _possible(run_id):
+            return False
         change = runs.update().where(*_mine(run_id, owner)).values(shared=shared)
         return self.database.write(lambda connection: connection.execute(change).rowcount > 0)
 
     def delete(self, run_id: str, owner: str | None) -> bool:
         """Delete; False when the run is not this owner's."""
+        if not _possible(run_id):
+            return False
 
         def work(connection: Connection) -> bool:
             mine = connection.execute(sa.select(runs.c.id).where(*_mine(run_id, owner))).scalars().all()
@@ -178,6 +187,14 @@ class RunStore:
             return len(gone)
 
         return self.database.write(work)
+
+
+def _possible(run_id: str) -> bool:
+    """Whether a row can have this id at all.
+
+    Anybody may ask for any text. Drivers refuse half characters, and PostgreSQL's NUL too: no fault of the database's.
+    """
+    return len(run_id) <= LONGEST_ID and "\x00" not in run_id and not any("\ud800" <= c <= "\udfff" for c in run_id)
 
 
 def _mine(run_id: str, owner: str | None) -> list[sa.ColumnElement[bool]]:

@@ -145,10 +145,16 @@ class Library:
         """Set the share switch of one's own run; False if it is not. Raises StoreError."""
         live = self.registry.get(run_id)
         mine = live is not None and self._mine(live.owner, who)
+        before = live is not None and live.shared
         if live is not None and mine:
             live.shared = shared
         if self.keeper is not None and (live is None or live.keep):
-            stored = await self.keeper.call(self.keeper.store.share, run_id, self._whose(who), shared=shared)
+            try:
+                stored = await self.keeper.call(self.keeper.store.share, run_id, self._whose(who), shared=shared)
+            except StoreError:
+                if live is not None and mine:
+                    live.shared = before and shared  # what is said to have failed opens a run to nobody
+                raise
             return mine or stored
         return mine
 
@@ -159,7 +165,7 @@ class Library:
             return False
         gone = live is not None and live.ended_at is not None
         if self.keeper is not None:
-            gone = await self.keeper.delete(run_id, self._whose(who)) or gone
+            gone = await self.keeper.delete(run_id, self._whose(who), own=gone)
         if gone:
             self.registry.drop(run_id)
             self.feeds.drop(run_id)

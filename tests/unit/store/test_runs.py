@@ -104,6 +104,18 @@ def test_only_the_owner_shares_and_deletes(store: RunStore) -> None:
     assert store.record("one") is None
 
 
+@pytest.mark.parametrize("run_id", ["\x00", "a\x00b", "\ud800", "x" * 65, "", "é", "%"])
+def test_any_text_may_be_asked_for(store: RunStore, run_id: str) -> None:
+    """What no id can be is simply not there: the driver's complaint would be no fault of the database's."""
+    put(store, "one")
+    assert store.get(run_id) is None
+    assert store.record(run_id) is None
+    assert store.text(run_id) is None
+    assert store.share(run_id, None, shared=True) is False
+    assert store.delete(run_id, None) is False
+    assert store.page(None).total == 1
+
+
 @pytest.mark.parametrize(
     "limits, left",
     [

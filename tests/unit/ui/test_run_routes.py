@@ -7,15 +7,17 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from specdemo.core.events import Side
 from specdemo.core.prompt import chat
 from specdemo.core.run import RunPlan, RunRecord
+from specdemo.core.sentences import sentence
 from specdemo.runs import stored
 from specdemo.runs.jobs import Jobs, Workshop
-from specdemo.store.database import Database, parse
+from specdemo.store.database import Database, StoreUnavailable, parse
 from specdemo.store.keeper import Keeper
 from specdemo.store.runs import RunStore
 from specdemo.ui.form import Form
@@ -62,6 +64,29 @@ async def test_changes_need_the_pages_own_header(place: World) -> None:
         assert (await mine.put(f"/runs/{run_id}/shared", content='{"shared":true}')).status_code == 403
         assert (await mine.post("/runs", content=DOCUMENT)).status_code == 403
         assert (await mine.get("/runs")).json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "after"), [(False, True, False), (True, True, True), (True, False, False)]
+)
+async def test_a_share_that_failed_opens_nothing(
+    place: World, monkeypatch: pytest.MonkeyPatch, before: bool, wanted: bool, after: bool
+) -> None:
+    """Whoever was told that sharing failed has not shared; closing closes what it can."""
+    run_id = await run(place)
+    live = place.services.live(run_id)
+    assert live is not None
+    live.shared = before
+
+    def broken(*_: Any, **__: Any) -> bool:
+        raise StoreUnavailable(sentence("store_unusable", cause=sentence("part_store_locked")))
+
+    assert place.services.library.keeper is not None
+    monkeypatch.setattr(place.services.library.keeper.store, "share", broken)
+    async with client(place.services, ME) as mine:
+        reply = await mine.put(f"/runs/{run_id}/shared", content=json.dumps({"shared": wanted}), headers=OURS)
+    assert reply.status_code == 503
+    assert live.shared is after
 
 
 @pytest.mark.parametrize("body", ["", "{}", '{"shared":1}', '{"shared":"true"}', "x" * 500])
