@@ -9,7 +9,7 @@ from specdemo.engines.arrivals import ClumpWatch
 from specdemo.engines.http_errors import body_message, in_band_error
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.completions import CompletionReader
-from specdemo.engines.wire.problems import SPEECHLESS, ServerError
+from specdemo.engines.wire.problems import SPEECHLESS, ServerError, server_error
 from specdemo.engines.wire.sse import SseDecoder, SseEvent
 from specdemo.errors import EngineError, EngineProtocolError
 
@@ -115,12 +115,20 @@ class Heard:
         return EngineProtocolError(f"The engine at {where} ended the stream without an answer{tail}")
 
     def _event(self, event: SseEvent, at: float) -> Tokens | None:
+        if event.bare:
+            self._bare(event.data)
+            return None
         self._raw = None
         if event.event == "error" and self.reader.error is None:
             return self._error_event(event, at)
         if not event.data or event.data.isspace():
             return None
         return self.reader.feed(event.data, at)
+
+    def _bare(self, line: bytes) -> None:
+        """A line of JSON outside of any event counts only if it is an error."""
+        with contextlib.suppress(EngineProtocolError):
+            self.reader.error = server_error(fields.parse(line), self.reader.mask)
 
     def _error_event(self, event: SseEvent, at: float) -> Tokens | None:
         """``event: error``: whatever its data look like, it is an error."""

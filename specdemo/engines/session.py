@@ -171,14 +171,14 @@ class Session:
         return b"".join(pieces)
 
     async def ask(self, method: str, url: str, body: object = None, *, within_s: float | None = None) -> Any:
-        """The JSON of a reply with status 200; raises EngineError otherwise."""
+        """The JSON of a reply with status 2xx; raises EngineError otherwise."""
         reply = await self.fetch(method, url, body, within_s=within_s)
-        if reply.status != 200:
+        if not 200 <= reply.status < 300:
             raise self.error(reply)
         return fields.parse(reply.body, self.masked)
 
     def error(self, reply: Reply) -> EngineError:
-        """The error for a reply that is not 200."""
+        """The error for a reply that is not 2xx."""
         location = reply.headers.get("location")
         return self.masked_error(status_error(reply.status, reply.body, location, self.where, self.masked))
 

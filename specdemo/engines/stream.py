@@ -37,7 +37,8 @@ FOREIGN_OR_LATE: tuple[type[Exception], ...] = (TimeoutError, *FOREIGN)
 AFTER_FINISH_S = 5.0
 """How long to wait for usage and [DONE] once the engine has said that it is finished."""
 _DRAIN_S = 0.1
-SSE = (b"data:", b"event:", b"id:", b":")
+SSE = (b"data:", b"event:", b"id:", b"retry:", b":")
+_BEFORE = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and empty lines
 
 
 @dataclass(slots=True)
@@ -168,8 +169,8 @@ class Exchange:
             out.append(self._note("retried", RETRIED))
             return
         self._response = response
-        kind = response.headers.get("content-type", "")
-        if response.status_code != 200:
+        kind = response.headers.get("content-type", "").lower()
+        if not response.is_success:  # some gateways answer every POST with 201
             raise await refused(self.session, response)
         limits, labelled = self.session.limits, "json" in kind and "event-stream" not in kind
         feed = Feed(response, self.session.clock, limits.body_bytes if labelled else limits.stream_bytes)
@@ -204,7 +205,7 @@ class Exchange:
         try:
             while (pieces := feed.plain(await feed.next(self._deadline()))) is not None:
                 content += b"".join(pieces)
-                if content.startswith(SSE):
+                if content.lstrip(_BEFORE).startswith(SSE):
                     self._stream(feed)
                     self._plain([bytes(content)], feed.at, out)
                     return

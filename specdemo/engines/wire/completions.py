@@ -21,6 +21,10 @@ __all__ = ["DONE", "LATE", "CompletionReader", "ServerError", "Split", "server_e
 DONE = b"[DONE]"
 Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
 """Ids of a chunk and its text → the text of each id, None where that is not known exactly."""
+_REASONING = ("reasoning", "reasoning_content", "thinking", "reasoning_text")
+"""Names under which servers send the text before the answer; one server uses one of them."""
+_UNFINISHED = ("", "null", "none")
+"""Finish reasons that say in words that there is none yet."""
 LATE = "The engine went on sending after it had said that it was finished; what came later is left out."
 
 
@@ -126,12 +130,14 @@ class CompletionReader:
         if part is None:
             part = choice.get("message")
         if type(part) is dict:
-            text, reasoning = part.get("content"), part.get("reasoning") or part.get("reasoning_content")
+            said: Any = part.get("content")
+            thought: Any = next((found for name in _REASONING if (found := part.get(name))), None)
         else:
-            text, reasoning = choice.get("text"), choice.get("reasoning")
+            said, thought = choice.get("text"), choice.get("reasoning")
             if part is not None:
                 self._remark("a delta that is not an object")
-        text, reasoning = self._text(text), self._text(reasoning)
+        text, inner = (said, "") if type(said) is str else self._parts(said)
+        reasoning = (thought if type(thought) is str else self._parts(thought)[0]) + inner
         raw = choice.get("token_ids")
         ids: tuple[int, ...] = ()
         if raw:
@@ -211,7 +217,7 @@ class CompletionReader:
         if type(reason) is not str:
             self._remark("a finish_reason that is not text")
             return
-        if reason:
+        if reason.strip().lower() not in _UNFINISHED:
             self.finished = True
             self.finish_reason = reason
             self.stop_reason = stop if type(stop) is str or type(stop) is int else None
@@ -224,16 +230,21 @@ class CompletionReader:
                 self._odd.add("late")
                 self.remarks.append(("surplus_ids", LATE))
 
-    def _text(self, value: Any) -> str:
-        """Text as such, or in parts: ``[{"type": "text", "text": …}]``."""
-        if type(value) is str:
-            return value
-        if value is None:
-            return ""
-        parts = [fields.mapping(part).get("text") for part in value] if type(value) is list else [None]
-        if any(type(part) is not str for part in parts):
-            self._remark("text of the wrong type")
-        return "".join(part for part in parts if type(part) is str)
+    def _parts(self, value: Any) -> tuple[str, str]:
+        """Text in parts, and the reasoning among them: ``[{"text": …}, {"type": "thinking", "thinking": […]}]``."""
+        text, reasoning = [], []
+        for part in () if value is None else value if type(value) is list else (None,):
+            inner = fields.mapping(part)
+            thought = inner.get("thinking")
+            for piece in thought if type(thought) is list else (part if thought is None else thought,):
+                found = fields.mapping(piece).get("text") if type(piece) is dict else piece
+                if type(found) is not str:
+                    self._remark("text of the wrong type")
+                elif thought is not None or inner.get("type") in ("thinking", "reasoning"):
+                    reasoning.append(found)
+                else:
+                    text.append(found)
+        return "".join(text), "".join(reasoning)
 
     def _take_prompt(self, value: Any) -> None:
         found = fields.counts(value)
@@ -250,6 +261,8 @@ class CompletionReader:
         if completion is None or prompt is None:
             self._remark("usage without whole token counts")
             return
+        if not completion and not prompt and self.usage is not None:
+            return  # a last chunk with nothing in it
         cached = fields.count(fields.mapping(inner.get("prompt_tokens_details")).get("cached_tokens"))
         self.usage = Usage(prompt, completion, cached)
 

@@ -10,6 +10,8 @@ from specdemo.errors import EngineProtocolError
 _PIECE = 256 * 1024
 _HEAD = 2
 _GZIP = b"\x1f\x8b"
+_PLAIN = ("", "identity", "none", "utf-8", "utf8")
+"""No coding; ``none`` keeps proxies from compressing a stream, and some servers name the charset here."""
 
 
 class Coding(Protocol):
@@ -95,7 +97,7 @@ def _is_wrapped(data: bytes) -> bool:
 
 def coding(name: str, limit: int) -> Coding:
     """The decoder for a Content-Encoding header; raises EngineProtocolError for one that we did not ask for."""
-    codings = [wanted for part in name.lower().split(",") if (wanted := part.strip()) not in ("", "identity")]
+    codings = [wanted for part in name.lower().split(",") if (wanted := part.strip()) not in _PLAIN]
     if not codings:
         return Identity()
     wanted = ", ".join(codings)

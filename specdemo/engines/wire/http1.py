@@ -6,6 +6,7 @@ early, a chunk size that is no number, or two lengths that differ are errors.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from operator import eq
 
@@ -13,6 +14,10 @@ from specdemo.errors import EngineProtocolError
 
 MAX_HEAD_BYTES = 64 * 1024
 _MAX_SIZE_LINE = 1024
+_BEGINNING = b"HTTP/"
+_TLS_RECORDS = (b"\x15", b"\x16")  # an alert, a handshake
+_LINE_END = re.compile(rb"\r?\n")  # a bare LF is tolerated, as RFC 9112 allows
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _SIZES = {b"%x" % size: size for size in range(1, 4096)}
 """Chunk sizes as nearly all servers write them; every other way of writing is read by the general way."""
@@ -34,24 +39,34 @@ class Head:
 class HeadReader:
     """``decode`` bytes until it gives a Head; ``rest`` then holds the body bytes that came with it."""
 
-    __slots__ = ("_held", "rest")
+    __slots__ = ("_held", "_known", "rest")
 
     def __init__(self) -> None:
         self._held = b""
+        self._known = False  # a head has come, so it is HTTP
         self.rest = b""
 
     def decode(self, chunk: bytes) -> Head | None:
         """The head once it is complete. Interim replies (1xx) are skipped."""
         self._held += chunk
-        while (end := self._held.find(b"\r\n\r\n")) >= 0:
-            head = _parse(self._held[:end])
-            self._held = self._held[end + 4 :]
+        while (end := _HEAD_END.search(self._held)) is not None:
+            head, self._known = _parse(self._held[: end.start()]), True
+            self._held = self._held[end.end() :]
             if head.status >= 200:
                 self.rest, self._held = self._held, b""
                 return head
+        if not self._known:
+            self._check_beginning()
         if len(self._held) > MAX_HEAD_BYTES:
             raise _broken("its headers are too long")
         return None
+
+    def _check_beginning(self) -> None:
+        """Another protocol may never send an empty line: it is told at once, not when the time is up."""
+        if self._held.startswith(_TLS_RECORDS):
+            raise _broken("it speaks TLS, so its address begins with https://")
+        if not self._held.startswith(_BEGINNING[: len(self._held)]):
+            raise _broken("it begins with something that is not a status line")
 
     def end(self) -> None:
         """The connection ended before the head was complete: fine only if nothing had come."""
@@ -64,7 +79,7 @@ def _broken(what: str) -> EngineProtocolError:
 
 
 def _parse(raw: bytes) -> Head:
-    lines = raw.split(b"\r\n")
+    lines = _LINE_END.split(raw)
     version, _, rest = lines[0].partition(b" ")
     code = rest[:3]
     proper = version in (b"HTTP/1.1", b"HTTP/1.0") and rest[3:4] in (b"", b" ")

@@ -25,6 +25,8 @@ class _Delta(msgspec.Struct, gc=False):
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: None = None
+    thinking: None = None
+    reasoning_text: None = None
 
 
 class _Choice(msgspec.Struct, gc=False):

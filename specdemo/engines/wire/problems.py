@@ -13,9 +13,12 @@ SPEECHLESS = "an error without a message"
 _LONGEST = 500
 _DEEPEST = 6
 _MOST = 20
-_SAYING = ("message", "msg", "error", "errors", "detail", "title", "reason", "description")
-_CODES = ("code", "status_code", "status")
-_FAILING = ("abort", "cancel", "error", "fail")
+_STATUS_DIGITS = 3
+_TELLING = ("message", "msg", "error_message", "error_msg", "errorMessage", "errmsg", "Message", "faultstring")
+"""Names under which an error's text stands; the longer ones are those of clouds and gateways."""
+_SAYING = (*_TELLING, "error", "errors", "detail", "title", "reason", "description", "fault")
+_CODES = ("code", "status_code", "status", "error_code", "statusCode")
+_FAILING = ("abort", "cancel", "error", "fail", "insufficient", "interrupt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,12 @@ def choice_error(choice: dict[str, Any], mask: Mask = str) -> ServerError | None
 
 
 def _of_object(payload: dict[str, Any], mask: Mask) -> ServerError | None:
-    found: Any = payload.get("error") or payload.get("errors")
+    found: Any = payload.get("error") or payload.get("errors") or payload.get("fault")
     if not found and "error" in (payload.get("object"), payload.get("type")):
         found = payload
     if not found and "choices" not in payload:
         found = payload.get("detail")
-        if not found and any(type(payload.get(name)) is str and payload[name] for name in ("message", "msg")):
+        if not found and (_told(payload) or payload.get("error_code")):
             found = payload
         if not found and any(type(payload.get(name)) in (dict, list, str) for name in ("error", "errors")):
             return ServerError(SPEECHLESS, _code(payload))  # {"error": {}}: the name alone says it
@@ -70,14 +73,26 @@ def _of_object(payload: dict[str, Any], mask: Mask) -> ServerError | None:
 
 def said_error(found: Any, around: dict[str, Any], mask: Mask) -> ServerError:
     """``found`` as an error; its code may stand ``around`` it."""
-    said = _words(found, 0) or (str(found) if found else SPEECHLESS)
+    said = _words(found, 0) or _told(around) or (str(found) if found else SPEECHLESS)
     return ServerError(fields.excerpt(said, _LONGEST, mask) or SPEECHLESS, _code(fields.mapping(found), around))
 
 
+def _told(payload: dict[str, Any]) -> str:
+    """The text right beside an error that has none itself: ``{"error": true, "message": …}``."""
+    names = (*_TELLING, "text") if payload.get("error_code") else _TELLING
+    return next((said for name in names if type(said := payload.get(name)) is str and said), "")
+
+
 def _code(*owners: dict[str, Any]) -> int | None:
-    """The first HTTP-like code that one of them names."""
-    codes = (fields.count(owner.get(name)) for owner in owners for name in _CODES)
+    """The first HTTP-like code that one of them names, as a number or in text."""
+    codes = (_number(owner.get(name)) for owner in owners for name in _CODES)
     return next((code for code in codes if code is not None), None)
+
+
+def _number(value: Any) -> int | None:
+    if type(value) is str and len(value) == _STATUS_DIGITS and value.isascii() and value.isdecimal():
+        return int(value)
+    return fields.count(value)
 
 
 def _words(value: Any, depth: int) -> str:

@@ -28,12 +28,17 @@ def _is_one_plain_event(chunk: bytes) -> bool:
 
 
 class SseEvent(NamedTuple):
-    """One dispatched event. ``data`` is UTF-8 as received; ``retry_ms`` is the last reconnection time sent, if any."""
+    """One dispatched event. ``data`` is UTF-8 as received; ``retry_ms`` is the last reconnection time sent, if any.
+
+    ``bare``: no event, but a line of JSON without a field name. The grammar ignores it; some servers report a failure
+    in the middle of a stream so.
+    """
 
     data: bytes
     event: str = "message"
     id: str = ""
     retry_ms: int | None = None
+    bare: bool = False
 
 
 class SseDecoder:
@@ -194,6 +199,8 @@ class SseDecoder:
             elif line == b"data":
                 data.append(b"")
                 room -= 1
+            elif line.startswith(b"{"):
+                events.append(SseEvent(line, bare=True))
             else:
                 self._field(line)
         self._data, self._held = data, self._limit - room

@@ -2,14 +2,16 @@
 
 import itertools
 import json
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specdemo.core.events import Event, Side, Tokens
 from specdemo.engines.heard import Heard
 from specdemo.engines.wire.completions import CompletionReader
+from specdemo.engines.wire.problems import ServerError
 from specdemo.errors import EngineProtocolError
 
 
@@ -54,6 +56,26 @@ def test_a_broken_event_among_many() -> None:
     assert len(found) == 8
     assert "not JSON" in str(said)
     assert (found, said) == heard(data, list(range(len(data))))
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b"", b"\n\ndata: [DONE]\n\n", b"\n\n" + chunk(9) * 9])
+def test_an_error_that_is_no_event(end: bytes) -> None:
+    """Bare JSON in the middle of a stream is told as the failure that it is, in any cut; nothing is read behind it."""
+    data = chunk(1) * 9 + b'{"error": {"message": "engine died", "code": 500}}' + end
+    found, state = heard(data, [])
+    assert len(found) == 9
+    assert ServerError("engine died", 500) in cast("list[object]", state)
+    assert (found, state) == heard(data, list(range(len(data))))
+
+
+def test_other_bare_json_is_no_event_and_no_error() -> None:
+    """As the grammar says, whatever it holds; so is what is no JSON at all."""
+    for line in (b'{"text": "x"}', b'{"choices": [{"text": "y"}]}', b"{", b'{"a'):
+        found, state = heard(chunk(1) + line + b"\n" + chunk(2) + b"data: [DONE]\n\n", [])
+        assert [event.text for event in found if isinstance(event, Tokens)] == [" w1", " w2"]
+        assert True in cast("list[object]", state)
+    twice = b'{"error": "one"}\n{"error": "two"}\n\n'
+    assert ServerError("one") in cast("list[object]", heard(chunk(1) + twice, [])[1])
 
 
 OTHERS = st.sampled_from(

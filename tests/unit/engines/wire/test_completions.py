@@ -303,3 +303,39 @@ def test_an_index_as_text() -> None:
     reader, found = feed({"choices": [{"index": "0", "text": "a"}]}, {"choices": [{"index": "x", "text": "b"}]})
     assert [token.text for token in found] == ["a"]
     assert "index is not a number" in reader.remarks[0][1]
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content", "thinking", "reasoning_text"])
+def test_reasoning_under_any_name(name: str) -> None:
+    """No server's text before the answer is lost, whatever it calls the field (A21)."""
+    reader, (token, last) = feed(chat("", [1], delta={name: "hm"}), chat("yes", [2], "stop"))
+    assert (token.text, token.reasoning, last.text, reader.remarks) == ("", "hm", "yes", [])
+
+
+def test_content_in_parts() -> None:
+    """Text and reasoning in one list, each in its own channel; bare strings count, other types are named."""
+    thinking = [{"type": "text", "text": "h"}, "m"]
+    parts = [
+        {"type": "thinking", "thinking": thinking},
+        {"type": "text", "text": "ye"},
+        "s",
+        {"type": "reasoning", "text": "!"},
+    ]
+    reader, (token, second) = feed(chat(parts, [1, 2]), chat([{"thinking": "so"}], [3], "stop"))
+    assert (token.text, token.reasoning, second.reasoning, reader.remarks) == ("yes", "hm!", "so", [])
+    reader, (token,) = feed(chat([{"thinking": [{"thinking": [{"text": "x"}]}, 1]}, {"image": 1}, "y"]))
+    assert (token.text, token.reasoning, len(reader.remarks)) == ("y", "", 1)
+
+
+def test_a_finish_reason_that_says_none() -> None:
+    """Some servers write "null" into every chunk; what follows is no surplus."""
+    reader, found = feed(chat("a", [1], "null"), chat("b", [2], " None "), chat("c", [3], "stop"))
+    assert ("".join(token.text for token in found), reader.finish_reason, reader.surplus) == ("abc", "stop", 0)
+
+
+def test_an_empty_last_usage_takes_nothing_back() -> None:
+    """Zeros after a count are no count; zeros alone are what the server says."""
+    zeros = {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}
+    reader, _ = feed(plain("a", [1], "stop"), {"choices": [], "usage": USAGE}, zeros)
+    assert reader.usage == Usage(3, 2, 1)
+    assert feed(zeros)[0].usage == Usage(0, 0, None)

@@ -87,3 +87,9 @@ def test_members_byte_by_byte() -> None:
     decoder = coding("gzip", 100)
     packed = gzip.compress(b"a") + gzip.compress(b"b")
     assert b"".join(b"".join(decoder.decode(packed[at : at + 1])) for at in range(len(packed))) == b"ab"
+
+
+@pytest.mark.parametrize("name", ["", "identity", "Identity", "none", "UTF-8", "identity, none"])
+def test_names_that_mean_no_coding(name: str) -> None:
+    """``none`` is how some apps keep proxies from compressing, and some name the charset here."""
+    assert coding(name, 10).decode(b"data: x\n\n") == [b"data: x\n\n"]

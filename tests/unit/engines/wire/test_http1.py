@@ -55,6 +55,7 @@ def test_which_connections_may_be_used_again(data: bytes, kept: bool) -> None:
         b"HTTP/1.1 200 OK\r\n: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\na : x\r\n\r\n",
         b"x" * 70_000,
+        b"HTTP/1.1 200 OK\r\nx: " + b"x" * 70_000,
     ],
 )
 def test_broken_heads_are_refused(data: bytes) -> None:
@@ -172,3 +173,20 @@ def test_many_chunks_in_a_read_are_what_single_bytes_give(parts: list[bytes], en
         single = body(data + tail, list(range(len(data) + 10)))
         assert body(data + tail, []) == body(data + tail, cuts) == single
         assert single[2] or single[0] == b"".join(parts) + (b"ab" if tail == b"3\r\nab" else b"")
+
+
+def test_another_protocol_is_told_at_once() -> None:
+    """A greeting without an empty line is no reason to wait for the time limit; TLS is named, for it is the usual case."""
+    for greeting in (b"SSH-2.0-OpenSSH_9.6\r\n", b"220 mail ESMTP\r\n", b"\0\0\x12\x04", b"HTTQ"):
+        with pytest.raises(EngineProtocolError, match="not a status line"):
+            HeadReader().decode(greeting)
+    with pytest.raises(EngineProtocolError, match="https://"):
+        HeadReader().decode(b"\x15\x03\x01\x00\x02\x02\x0a")
+
+
+def test_heads_whose_lines_end_in_lf_alone() -> None:
+    """Hand-made servers send them; RFC 9112 lets a client read them."""
+    reader = HeadReader()
+    found = reader.decode(b"HTTP/1.1 200 OK\nContent-Type: text/event-stream\nX-A: 1\n\ndata: x\n\n")
+    assert found is not None
+    assert (found.status, found.values(b"x-a"), reader.rest) == (200, [b"1"], b"data: x\n\n")

@@ -76,7 +76,19 @@ def test_what_only_looks_like_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["abort", "Aborted", "cancelled", "canceled", "error", "server_error", "failed", "timeout"]
+    "reason",
+    [
+        "abort",
+        "Aborted",
+        "cancelled",
+        "canceled",
+        "error",
+        "server_error",
+        "failed",
+        "timeout",
+        "insufficient_system_resource",
+        "interrupted",
+    ],
 )
 def test_reasons_that_mean_failure(reason: str) -> None:
     """A broken-off answer is none, however a server spells it."""
@@ -122,3 +134,32 @@ def test_looking_for_words_visits_each_value_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(problems, "_words", counted)
     server_error({"error": {"message": {"error": {"detail": [None, {"title": 7}, True]}}, "msg": 5, "other": {}}})
     assert len(visits) == 9
+
+
+@pytest.mark.parametrize(
+    ("payload", "error"),
+    [
+        ({"error": True, "message": DIED}, ServerError(DIED)),
+        ({"error": 500, "msg": DIED}, ServerError(DIED)),
+        ({"error": 500}, ServerError("500")),
+        ({"error": {"message": DIED, "code": "503"}}, ServerError(DIED, 503)),
+        ({"error": {"message": DIED, "code": "5o3"}, "statusCode": 502}, ServerError(DIED, 502)),
+        ({"error_code": 17, "error_msg": DIED}, ServerError(DIED, 17)),
+        ({"error_code": 50001, "text": DIED}, ServerError(DIED, 50001)),
+        ({"error_code": 50001}, ServerError("{'error_code': 50001}", 50001)),
+        ({"fault": {"faultstring": DIED, "detail": {"errorcode": "x"}}}, ServerError(DIED)),
+        ({"Message": DIED}, ServerError(DIED)),
+        ({"errorMessage": DIED, "errorType": "x"}, ServerError(DIED)),
+    ],
+)
+def test_clouds_and_gateways_name_an_error_otherwise(payload: Any, error: ServerError) -> None:
+    """Other names, a flag or a number in place of the error, a code in text: the words are found (B11)."""
+    reader, text = fed(payload)
+    assert (reader.error, text) == (error, "a")
+
+
+def test_what_is_no_error_stays_none() -> None:
+    """Fields that merely look alike: other protocols' text, a code of 0, choices beside a message."""
+    for payload in ({"text": "hello"}, {"error_code": 0, "text": "hello"}, {"message": {"role": "assistant"}}):
+        assert server_error(payload) is None
+    assert server_error({"choices": [{"text": "x"}], "message": "ok"}) is None
