@@ -20,8 +20,8 @@
  */
 
 const FENCE = /^( {0,8})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(?:\s+(.*))?$/;
+const HEADING = /^ {0,3}(#{1,6})(?:\s+([^\n]*))?$/;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(?:\s+([^\n]*))?$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
 const DIVIDER = /^\s*\|?\s*:?-{1,}:?\s*(?:\|\s*:?-{1,}:?\s*)*\|?\s*$/;
 /** Half a mark at the very end: shown only when it is known what it becomes. */
@@ -72,7 +72,7 @@ export function createMarkdown() {
       fence = fenced[2];
       indent = fenced[1].length;
     } else if (heading) {
-      openBlock({ type: "heading", level: heading[1].length }).source = heading[2] ?? "";
+      openBlock({ type: "heading", level: heading[1].length }).source = headingText(heading[2] ?? "");
       close();
     } else if (RULE.test(line)) {
       openBlock({ type: "rule" });
@@ -156,6 +156,20 @@ export function createMarkdown() {
   }
 
   return { blocks, push, finish };
+}
+
+/** A heading's text without the marks that may close it. By hand: an expression would try each of many spaces. */
+function headingText(text) {
+  const whole = text.trimEnd();
+  let end = whole.length;
+  while (whole[end - 1] === "#") end -= 1;
+  return end < whole.length && /\s/.test(whole[end - 1] ?? "") ? whole.slice(0, end).trimEnd() : whole;
+}
+
+/** The text of inline code: one space at both ends belongs to the marks, unless there is nothing else. */
+function codeText(text) {
+  const flat = text.replaceAll("\n", " ");
+  return flat.startsWith(" ") && flat.endsWith(" ") && /[^ ]/.test(flat) ? flat.slice(1, -1) : flat;
 }
 
 /** Reads a block's text as a whole; code and tables were read line by line. */
@@ -252,7 +266,7 @@ export function inline(source, open = false, links = true) {
       const end = unclosed.has(ticks.length) ? -1 : closingTicks(source, i + ticks.length, ticks.length);
       if (end >= 0 || (open && i + ticks.length < source.length && !unclosed.has(ticks.length))) {
         const inner = source.slice(i + ticks.length, end < 0 ? source.length : end);
-        put({ type: "code", text: inner.replaceAll("\n", " ").replace(/^ (.*[^ ].*) $/, "$1") });
+        put({ type: "code", text: codeText(inner) });
         i = end < 0 ? source.length : end + ticks.length;
       } else {
         unclosed.add(ticks.length);
