@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import ssl
 from urllib.parse import unquote, urlsplit
@@ -51,6 +52,9 @@ TABLE: dict[type[Exception], tuple[type[EngineError], str]] = {
 }
 """Each httpx exception; the nearest base class counts for those that are not in it."""
 
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL})
+"""This machine has no file handle or port left for one more connection: not the engine's doing."""
+
 FOREIGN: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
 """What to catch around httpx."""
 
@@ -64,7 +68,11 @@ def translate(error: Exception, where: str) -> EngineError:
             f"The certificate of {where} is not trusted ({reason}); "
             "name your certificate authority's file in the CA file setting."
         )
-    if isinstance(cause, ssl.SSLError):
+    if isinstance(cause, OSError) and cause.errno in _EXHAUSTED:
+        error = httpx.PoolTimeout("")
+    # The greeting of TLS broken off: somebody listens there, who may expect http://.
+    broken_off = isinstance(error, httpx.ConnectError) and type(cause) in (ConnectionResetError, ConnectionAbortedError)
+    if isinstance(cause, ssl.SSLError) or (broken_off and where.startswith("https:")):
         return EngineUnavailable(
             f"{where} does not speak TLS as expected; check whether it should be http:// or https://."
         )

@@ -132,6 +132,9 @@ class DirectTransport(httpx.AsyncBaseTransport):
             link.drop()
             # Nothing of the reply has come on a connection that had been idle: the server had closed it before.
             if reused and not isinstance(error, httpx.TimeoutException):
+                # What closed this one (a restart, a firewall) closed the others too: the retry gets a new one.
+                for other in self._idle.pop(origin, []):
+                    self._forget(other)
                 raise StaleConnection("a kept connection was closed by the server", request=request) from error
             raise
         except BaseException:
@@ -188,7 +191,13 @@ class DirectTransport(httpx.AsyncBaseTransport):
 
     def _link(self) -> Link:
         # A connection holds the context it was opened in, and with it the visitor's request: none is kept when over.
-        return Link(self._clock, self._open.discard)
+        return Link(self._clock, self._lost)
+
+    def _lost(self, link: Link) -> None:
+        self._open.discard(link)
+        for kept in self._idle.values():
+            if link in kept:
+                kept.remove(link)
 
     def _take(self, origin: _Origin) -> Link | None:
         kept = self._idle.get(origin, [])

@@ -1,7 +1,9 @@
 """Foreign errors and statuses become our own, all of them."""
 
+import errno
 import inspect
 import json
+import socket
 import ssl
 
 import httpx
@@ -51,6 +53,28 @@ def test_certificates() -> None:
     plain = httpx.ConnectError("x")
     plain.__cause__ = ssl.SSLError(1, "wrong version number")
     assert "https://" in str(translate(plain, WHERE))
+
+
+@pytest.mark.parametrize("cause", [ConnectionResetError(104, "x"), ConnectionAbortedError("SSL handshake")])
+def test_a_greeting_that_is_broken_off(cause: OSError) -> None:
+    """Somebody listens where TLS is not understood: then the engine need not be started."""
+    error = httpx.ConnectError("x")
+    error.__cause__ = cause
+    assert "http:// or https://" in str(translate(error, "https://h:1"))
+    assert "Nobody answers" in str(translate(error, "http://h:1"))
+    reading = httpx.ReadError("x")
+    reading.__cause__ = cause
+    assert "broke while reading" in str(translate(reading, "https://h:1"))
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL])
+def test_a_client_that_is_at_its_own_limit(number: int) -> None:
+    """No file handle or port left here is not the engine's absence; a name that is not found is."""
+    error = httpx.ConnectError("x")
+    error.__cause__ = OSError(number, "too many")
+    assert "are open" in str(translate(error, WHERE))
+    error.__cause__ = socket.gaierror(socket.EAI_NONAME, "unknown")
+    assert "Nobody answers" in str(translate(error, WHERE))
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,31 @@ async def test_a_closed_idle_connection_is_not_taken() -> None:
         assert (await http.get(server.base_url + "/version")).status_code == 200
 
 
+async def test_an_idle_connection_that_is_over_is_forgotten() -> None:
+    """Not only when the next request looks for one: it holds what it was opened for."""
+    async with serving() as server:
+        transport = DirectTransport(time.monotonic, Limits())
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=5) as http:
+            await asyncio.gather(*(http.get(server.base_url + "/version") for _ in range(3)))
+            assert sum(map(len, transport._idle.values())) == len(transport._open) > 1
+            for connection in list(server.connections):
+                connection.close()
+            while transport._open:
+                await asyncio.sleep(0.005)
+            assert not any(transport._idle.values())
+
+
+async def test_after_one_stale_connection_the_retry_opens_a_new_one() -> None:
+    """A restart or a firewall ends all kept connections, and does not always say so: each would fail in turn."""
+    async with serving({"drop_reused": True}) as server, client() as http:
+        await asyncio.gather(*(http.get(server.base_url + "/version") for _ in range(4)))
+        opened = server.accepted
+        with pytest.raises(StaleConnection):
+            await http.get(server.base_url + "/version")
+        assert (await http.get(server.base_url + "/version")).status_code == 200
+        assert server.accepted == opened + 1
+
+
 async def test_a_slow_reader_holds_the_server_back() -> None:
     """What nobody reads yet is bounded; everything arrives once it is read."""
     size, pieces = 1_000_000, 30
