@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 
 from specdemo.bench.dataset_lines import Line
-from specdemo.bench.dataset_rows import TEXT_KEYS, RowRefused
+from specdemo.bench.dataset_rows import CONTENT_KEYS, TEXT_KEYS, RowRefused, printable
 from specdemo.errors import PromptError
 
+_SAID = re.compile(r'"?sep=([,;|:^~\t])"?', re.IGNORECASE)
+"""The line above the header in which a spreadsheet names the sign between cells."""
 
-def csv_rows(lines: Sequence[Line], name: str, delimiter: str | None) -> Iterator[tuple[int, object]]:
-    """(line, columns by name or RowRefused); ``delimiter`` None finds it in the first line. Raises PromptError."""
-    head = next((line for line in lines if isinstance(line, str) and line.strip()), "")
+
+def csv_rows(lines: Sequence[Line], name: str, delimiter: str | None, notes: list[str]) -> Iterator[tuple[int, object]]:
+    """(line, columns by name or RowRefused); ``delimiter`` None finds it in the first line. Raises PromptError.
+
+    ``notes`` gets a sentence when the first line is taken for a prompt.
+    """
+    place, head = next(
+        ((place, line) for place, line in enumerate(lines) if isinstance(line, str) and line.strip()), (0, "")
+    )
+    said = _SAID.fullmatch(head.strip(" \r"))
+    if said is not None:
+        lines = [*lines[:place], "", *lines[place + 1 :]]
+    sign = said[1] if said is not None else delimiter or _delimiter(head)
     columns: list[str] | None = None
-    for line, cells in _cells(lines, delimiter or max(",;\t", key=head.count)):
+    for line, cells in _cells(lines, sign):
         if isinstance(cells, RowRefused):
             yield line, cells
             continue
@@ -24,10 +37,26 @@ def csv_rows(lines: Sequence[Line], name: str, delimiter: str | None) -> Iterato
             columns = _columns(cells, name)
             if columns != ["prompt"] or cells[0].strip().lower() == "prompt":
                 continue
+            shown = printable(cells[0].strip())[:40]
+            notes.append(f"no column has a known name, so the first line is a prompt too: {shown}")
         if len(cells) > len(columns):
             yield line, RowRefused(f"{len(cells)} cells under {len(columns)} columns")
             continue
         yield line, {key: cell for key, cell in zip(columns, cells, strict=False) if cell or key in TEXT_KEYS}
+
+
+def _delimiter(head: str) -> str:
+    """The sign that gives the first line a column of a known name, else the most frequent one."""
+
+    def known(sign: str) -> int:
+        try:
+            cells = next(csv.reader([head], delimiter=sign), [])
+        except csv.Error:  # a field that is too long, or a lone CR: told when the rows are read
+            return 0
+        return len(cells) if any(cell.strip().lower() in TEXT_KEYS for cell in cells) else 0
+
+    best = max(",;\t|", key=known)
+    return best if known(best) else max(",;\t", key=head.count)
 
 
 def _columns(cells: Sequence[str], name: str) -> list[str]:
@@ -38,7 +67,7 @@ def _columns(cells: Sequence[str], name: str) -> list[str]:
         if twice is not None:
             raise PromptError(f'{name} has two columns named "{twice[:40]}"; rename or remove one.')
         return columns
-    if len(cells) > 1:
+    if len(cells) > 1 or columns[0] in CONTENT_KEYS:
         raise PromptError(f"{name} has no column named prompt, question, instruction, query, text or input.")
     return ["prompt"]
 

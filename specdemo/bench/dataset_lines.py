@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
@@ -39,6 +40,13 @@ _MAGIC = (
     (b"%PDF", "a PDF document"),
     (b"PAR1", "a Parquet file"),
     (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"PK\x05\x06", "a ZIP archive or an Excel workbook"),
+    *((b"BZh%d1AY&SY" % level, "a compressed file") for level in range(1, 10)),
+    *(
+        (magic, "a compressed file")
+        for magic in (b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"\x04\x22\x4d\x18")
+    ),
 )
 
 
@@ -54,7 +62,8 @@ def read_lines(handle: IO[bytes], name: str, limits: DatasetLimits) -> list[Line
 
 def too_big(name: str, size: int, limits: DatasetLimits) -> str:
     """A file over the limit."""
-    return f"{name} is {size / MIB:,.0f} MiB, the limit for a prompt file is {limits.file_bytes / MIB:,.0f} MiB."
+    shown = math.ceil(10 * size / MIB) / 10  # rounded up, so that it never equals the limit
+    return f"{name} is {shown:,g} MiB, the limit for a prompt file is {limits.file_bytes / MIB:,.0f} MiB."
 
 
 def _check_kind(head: bytes, name: str) -> None:
@@ -68,7 +77,7 @@ def _check_kind(head: bytes, name: str) -> None:
 def _lines(handle: IO[bytes], name: str, limits: DatasetLimits) -> Iterator[Line]:
     first = handle.readline(limits.line_bytes + 1)
     _check_kind(first[:4096], name)
-    if b"\r" in first and b"\n" not in first:
+    if b"\r" in first.rstrip(b"\r\n"):
         handle, first = _cr_only(handle, first, name, limits)
     piece = first.removeprefix(b"\xef\xbb\xbf")
     number, total = 0, len(first)
@@ -91,11 +100,12 @@ def _lines(handle: IO[bytes], name: str, limits: DatasetLimits) -> Iterator[Line
 
 
 def _cr_only(handle: IO[bytes], first: bytes, name: str, limits: DatasetLimits) -> tuple[IO[bytes], bytes]:
-    """Lines of old Macs end at CR alone; a file that has a LF anywhere is left as it is."""
+    """Lines of old Macs end at CR alone; a file that has a LF anywhere but at its end is left as it is."""
     data = first + handle.read(limits.file_bytes + 1)
     if len(data) > limits.file_bytes:
         raise PromptError(too_big(name, len(data), limits))
-    again = io.BytesIO(data if b"\n" in data else data.replace(b"\r", b"\n"))
+    inside = data.rstrip(b"\r\n")
+    again = io.BytesIO(data if b"\n" in inside else inside.replace(b"\r", b"\n"))
     return again, again.readline(limits.line_bytes + 1)
 
 
@@ -108,4 +118,5 @@ def _text(piece: bytes, number: int, name: str) -> str:
         ) from None
     if "\x00" in text:
         raise PromptError(f"{name} holds a zero byte in line {number}, so it is not a text file.")
-    return text.removesuffix("\n").removesuffix("\r")
+    # A file joined from others has a mark at the start of each.
+    return text.removesuffix("\n").removesuffix("\r").lstrip("\ufeff")

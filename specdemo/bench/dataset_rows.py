@@ -99,6 +99,9 @@ def looks_like_messages(value: object) -> bool:
 def _object(row: Mapping[str, object]) -> Row:
     if isinstance(row, Twice):
         raise RowRefused("it has the same key twice")
+    told = {key: value for key, value in row.items() if value is not None}
+    if any(key in CONTENT_KEYS for key in told):
+        row = told  # a table saved as rows gives each the columns of all others, empty
     label = row.get("id", row.get("question_id"))
     named = printable(str(label)[:80]) if isinstance(label, (str, int)) and not isinstance(label, bool) else None
     kind = row.get("category", row.get("workload"))
@@ -191,13 +194,13 @@ def _turn(number: int, turn: object) -> Message:
         raise RowRefused(f"turn {number} has the same key twice")
     if any(turn.get(key) for key in ("tool_calls", "function_call", "audio", "images", "videos")):
         raise RowRefused(f"turn {number} holds something other than text")
-    name = turn.get("role", turn.get("from"))
+    name = turn.get("from") if turn.get("role") is None else turn["role"]
     if not isinstance(name, str):
         raise RowRefused(f"turn {number} has no role")
     role = ROLES.get(name.strip().lower())
     if role is None:
         raise RowRefused(f'turn {number} has the role "{name[:40]}", which is not supported')
-    content = turn.get("content", turn.get("value"))
+    content = turn.get("value") if turn.get("content") is None else turn["content"]
     if isinstance(content, list):
         content = _parts(number, content)
     if not isinstance(content, str):
@@ -208,6 +211,8 @@ def _turn(number: int, turn: object) -> Message:
 def _parts(number: int, parts: list[object]) -> str:
     texts = []
     for part in parts:
+        if isinstance(part, Twice):
+            raise RowRefused(f"turn {number} has the same key twice")
         text = part.get("text") if isinstance(part, Mapping) and part.get("type") in ("text", "input_text") else None
         if not isinstance(text, str):
             raise RowRefused(f"turn {number} holds something other than text")

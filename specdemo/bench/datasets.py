@@ -1,8 +1,8 @@
 """A user's file → prompts, with every refused line and its reason; nothing is dropped silently.
 
 Forms: JSONL, JSON (an array, one object, or several pretty-printed values in a row, whatever the name says), CSV / TSV
-with a prompt column, plain text with one prompt a line. UTF-8 with or without BOM; lines end at LF or CRLF only, so
-U+2028, U+2029, NEL and the like stay inside their row. Row shapes: see dataset_rows.
+with a prompt column, plain text with one prompt a line. UTF-8 with or without BOM; lines end at LF or CRLF, or at CR in
+a file without these, so U+2028, U+2029, NEL and the like stay inside their row. Row shapes: see dataset_rows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Dataset:
 def read_path(path: Path, *, limits: DatasetLimits = LIMITS) -> Dataset:
     """Read a file. Raises PromptError with one sentence when it can't be used at all."""
     try:
-        if not path.is_file():
+        if path.is_dir():
+            raise PromptError(f"{printable(path.name or str(path))} is a folder, not a file.")
+        if not path.exists():  # a pipe is read as it comes
             raise PromptError(f"{path.name}: there is no such file.")
         size = path.stat().st_size
         if size > limits.file_bytes:
@@ -92,11 +94,12 @@ def read_stream(handle: IO[bytes], name: str, *, limits: DatasetLimits = LIMITS)
     suffix = Path(name).suffix.lower()
     notes: list[str] = []
     fault: str | None = None
-    if suffix in (".csv", ".tsv"):
-        form = "CSV"
-        rows: Iterable[Item] = (Item(*row) for row in csv_rows(lines, name, "\t" if suffix == ".tsv" else None))
-    elif suffix in (".jsonl", ".json", ".ndjson") or _starts_like_json(lines, limits):
+    rows: Iterable[Item]
+    if suffix in (".jsonl", ".json", ".ndjson") or _starts_like_json(lines, limits):
         form, rows, fault = _json(lines, name, limits, notes)
+    elif suffix in (".csv", ".tsv"):
+        form = "CSV"
+        rows = (Item(*row) for row in csv_rows(lines, name, "\t" if suffix == ".tsv" else None, notes))
     else:
         form, rows = "plain text", (Item(number, line) for number, line in _filled(lines))
     found = _collect(name, form, rows, limits, notes)

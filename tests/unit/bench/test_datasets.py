@@ -252,8 +252,10 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
     """A path that is no file is one sentence."""
     with pytest.raises(PromptError, match="no such file"):
         read_path(tmp_path / "nope.jsonl")
-    with pytest.raises(PromptError, match="no such file"):
+    with pytest.raises(PromptError, match="is a folder, not a file"):
         read_path(tmp_path)
+    with pytest.raises(PromptError, match="/ is a folder, not a file"):
+        read_path(Path("/"))
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.jsonl", "a.json", "a.csv", "a.txt", "a"]))
