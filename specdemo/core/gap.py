@@ -7,7 +7,7 @@ log-probabilities are never evidence: it is the one being tested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from specdemo.core.events import TopToken
@@ -17,6 +17,12 @@ from specdemo.core.run import Probe
 
 LOST = "\ufffd"
 """Stands for bytes that are no whole character: many tokens look like it."""
+
+NONE_BELOW = -9999.0
+"""vLLM writes minus infinity so, and other servers a value that they do not have: it measures nothing."""
+
+ROUNDING = 1e-6
+"""A log-probability is at most 0, but for this much of rounding."""
 
 SPACES = " \t\r\n\u0120\u010a\u2581"
 """Space at a token's edge, also as vocabularies spell it."""
@@ -46,8 +52,8 @@ def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | Non
     our_text, their_text = standard.token_text(at), speculative.token_text(at)
     probed: tuple[TopToken, ...] = ()
     if probe is not None and probe.position == at:
-        probed = tuple(sorted((TopToken(*candidate) for candidate in probe.candidates), key=lambda top: -top.logprob))
-    decoded = standard.candidates(at)
+        probed = _measured(TopToken(*candidate) for candidate in probe.candidates)
+    decoded = _measured(standard.candidates(at))
     error = probe.error if probe is not None and not probed else None
     if ours is None and probed and probed[0].id != theirs:
         ours = probed[0].id  # the standard engine ended here: its choice was the stop token
@@ -68,6 +74,14 @@ def measure(standard: Outcome, speculative: Outcome, at: int, probe: Probe | Non
         )
     nats, path = min(known, key=lambda pair: abs(pair[0]))
     return Gap(left, right, nats=abs(nats), top_two=_rank(path, other) <= 1, listed=len(path), error=error)
+
+
+def _measured(listed: Iterable[TopToken]) -> tuple[TopToken, ...]:
+    """Candidates with values that can be measured, best first; none where two are certain at once (fault A18)."""
+    kept = [top for top in listed if NONE_BELOW < top.logprob <= ROUNDING]
+    if len({(top.id, top.text) for top in kept if top.logprob == 0.0}) > 1:
+        return ()
+    return tuple(sorted(kept, key=lambda top: -top.logprob))
 
 
 def _id(outcome: Outcome, at: int) -> int | None:

@@ -198,3 +198,31 @@ def test_burst_tokens_take_their_text_from_the_candidates() -> None:
     found = verdict(ids_stream(A, [1], [2]), ids_stream(B, [1, 3]), probe=probe(1, (2, -0.1), (3, -2.0)))
     assert found.speculative_token is not None
     assert found.speculative_token.text == "<3>"
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        ((50, 0.0), (51, 0.0)),
+        ((50, -9999.0), (51, -9999.0)),
+        ((50, float("nan")), (51, -1.0)),
+        ((50, float("-inf")), (51, float("-inf"))),
+        ((50, 0.5), (51, 0.499)),
+    ],
+)
+def test_values_that_are_no_log_probabilities_measure_nothing(candidates: tuple[tuple[int, float], ...]) -> None:
+    """A18: filled-in values, of a probe or of a stream, are never a near tie."""
+    tops = tuple(TopToken(token, f"<{token}>", value) for token, value in candidates)
+    entry = TokenLogprob(50, "<50>", candidates[0][1], tops)
+    real = Tokens(A, 0.1, (10,), "<10>", logprobs=(TokenLogprob(10, "<10>", -0.3),))
+    streamed = (SPLIT[0][0], real, *SPLIT[0][2:4], Tokens(A, 0.4, (50,), "<50>", logprobs=(entry,)), *SPLIT[0][5:])
+    for found in (verdict(*SPLIT, probe=probe(3, *candidates)), verdict(streamed, SPLIT[1])):
+        assert (found.cls, found.gap_nats) == ("different", None)
+        assert "gap is unknown" in found.reason
+
+
+def test_an_impossible_token_is_outside_the_list() -> None:
+    """A18: the value that stands for minus infinity is no distance, but the listed ones bound it."""
+    found = verdict(*SPLIT, probe=probe(3, (50, -0.1), (98, -3.0), (51, -9999.0)))
+    assert (found.cls, found.gap_nats) == ("different", None)
+    assert "at least 2.9 nats lower, outside its best 2" in found.reason
