@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import erfc, exp, log, pi, sqrt
 
 SMALLEST_CELL = 5.0
 """Cells with a smaller expected count are pooled with their neighbour; below it the test is not trustworthy."""
+
+
+MOST_DRAFTED = 1024
+"""Longest draft that is tested; no engine drafts more in a step, and the work grows with it."""
 
 
 def expected_counts(per_step: Sequence[tuple[int, int]], a: float) -> list[float]:
@@ -17,8 +22,8 @@ def expected_counts(per_step: Sequence[tuple[int, int]], a: float) -> list[float
     """
     longest = max((drafted for _, drafted in per_step), default=0)
     counts = [0.0] * (longest + 1)
-    for drafted in (drafted for _, drafted in per_step):
-        chance = 1.0
+    for drafted, steps in Counter(drafted for _, drafted in per_step).items():
+        chance = float(steps)
         for j in range(drafted):
             counts[j] += chance * (1.0 - a)
             chance *= a
@@ -27,10 +32,13 @@ def expected_counts(per_step: Sequence[tuple[int, int]], a: float) -> list[float
 
 
 def p_value(per_step: Sequence[tuple[int, int]], a: float) -> float | None:
-    """Chance of a histogram at least this unlike the fitted one; None with too few steps to test.
+    """Chance of a histogram at least this unlike the fitted one; None with too few steps to test, or drafts
+    of a length that cannot be.
 
     ``a`` was estimated from the same steps, which costs one degree of freedom beside the fixed total.
     """
+    if max((drafted for _, drafted in per_step), default=0) > MOST_DRAFTED:
+        return None
     expected = expected_counts(per_step, a)
     observed = [0.0] * len(expected)
     for accepted, drafted in per_step:

@@ -23,7 +23,7 @@ from itertools import pairwise
 from statistics import median
 
 from specdemo.core.cause import cause
-from specdemo.core.events import Tokens
+from specdemo.core.events import RequestSpeculation, Tokens
 from specdemo.core.gtest import p_value
 from specdemo.core.outcome import Outcome
 from specdemo.core.results import SideMetrics, Theory
@@ -54,8 +54,8 @@ def theory(
     if spec.steps <= 0 or spec.drafted <= 0 or k is None:
         reason = sentence("no_drafts_proposed" if k is not None else "k_unknown")
         return Theory(k=k, measured_speedup=measured, reasons=(("a", reason),))
-    per_step = tuple(zip(spec.accepted_per_step or (), spec.drafted_per_step or (), strict=False))
-    rejected = _rejections(per_step, spec.histogram, spec.steps)
+    per_step = _per_step(spec)
+    rejected = _rejections(per_step, spec.histogram, spec.steps, k)
     a = spec.accepted / (spec.accepted + rejected) if rejected is not None and spec.accepted + rejected else None
     expected = expected_tokens(a, k) if a is not None else None
     decode_steps = metrics.steps - 1 if metrics.steps is not None else 0
@@ -139,12 +139,23 @@ def corrected_speedup(
     return tokens_per_step / cost if cost > 0.0 else None
 
 
-def _rejections(per_step: Sequence[tuple[int, int]], histogram: tuple[int, ...] | None, steps: int) -> int | None:
-    """Steps that rejected a draft. Without step lists every step is taken to have drafted the longest length."""
+def _per_step(spec: RequestSpeculation) -> tuple[tuple[int, int], ...]:
+    """(accepted, drafted) of each step; () where one list is missing or the two do not belong together."""
+    taken, offered = spec.accepted_per_step or (), spec.drafted_per_step or ()
+    return tuple(zip(taken, offered, strict=True)) if len(taken) == len(offered) else ()
+
+
+def _rejections(
+    per_step: Sequence[tuple[int, int]], histogram: tuple[int, ...] | None, steps: int, k: int
+) -> int | None:
+    """Steps that rejected a draft. Without step lists every step is taken to have drafted all ``k`` tokens.
+
+    A histogram may end at the last length that occurred; one that does not add up to the steps tells nothing.
+    """
     if per_step:
         return sum(accepted < drafted for accepted, drafted in per_step)
-    if histogram:
-        return steps - histogram[-1]
+    if histogram and sum(histogram) == steps:
+        return steps - sum(histogram[k:])
     return None
 
 

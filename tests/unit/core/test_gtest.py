@@ -52,3 +52,15 @@ def test_chi_squared_tail(x: float, freedom: int, tail: float) -> None:
 def test_chi_squared_with_two_degrees_is_exponential() -> None:
     """With two degrees of freedom the tail is exp(-x/2) exactly."""
     assert gtest.chi2_tail(3.0, 2) == pytest.approx(exp(-1.5))
+
+
+def test_a_draft_of_impossible_length_is_not_tested() -> None:
+    """The work grows with the longest draft, and a number from outside says how long that is."""
+    assert gtest.p_value([(1, 10**11)] * 50, 0.5) is None
+
+
+def test_many_long_drafts_are_counted_once_a_length() -> None:
+    """20,000 steps of one length cost as much as one."""
+    counts = gtest.expected_counts([(1, gtest.MOST_DRAFTED)] * 20_000, 0.5)
+    assert counts[:2] == pytest.approx([10_000, 5_000])
+    assert sum(counts) == pytest.approx(20_000)

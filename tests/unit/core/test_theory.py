@@ -127,3 +127,20 @@ def test_uneven_acceptance_is_rejected() -> None:
     assert found.iid_rejected
     assert found.iid_p_value is not None
     assert found.iid_p_value < 1e-6
+
+
+def test_a_histogram_may_end_early_and_must_add_up() -> None:
+    """Trailing zeros may be left out; a histogram of other steps than were counted estimates nothing."""
+    spec = replace(detailed([1, 0, 2]), accepted_per_step=None, drafted_per_step=None)
+    assert line(replace(spec, histogram=(1, 1, 1)), 1, 2, 3, 1).a == pytest.approx(3 / 6)
+    for histogram in ((0, 0, 0, 0, 9), (1, 1)):
+        found = line(replace(spec, histogram=histogram), 1, 2, 3, 1)
+        assert (found.a, found.expected_tokens_per_step) == (None, None)
+
+
+def test_step_lists_that_do_not_belong_together_are_not_paired() -> None:
+    """Lists of unequal length say nothing about single steps; the histogram still does."""
+    spec = detailed([4, 1, 0])
+    found = line(replace(spec, drafted_per_step=(4,)), 1, 5, 2, 1)
+    assert found.a == pytest.approx(5 / 7)
+    assert found.iid_p_value is None
