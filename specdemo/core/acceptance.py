@@ -5,7 +5,7 @@ The pooled rate is always a quotient of sums, never a mean of rates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specdemo.core.events import RequestSpeculation, SpecCounters
 from specdemo.core.results import Acceptance
@@ -55,13 +55,13 @@ def _histogram(speculation: RequestSpeculation) -> tuple[int, ...]:
 
 
 def _unconditional(histogram: tuple[int, ...], steps: int) -> tuple[float, ...]:
-    """Share of drafting steps that accepted at least j tokens, j = 1, 2, … k."""
+    """Share of drafting steps that accepted at least j tokens, j = 1, 2, … k; () for more steps than there were."""
     shares: list[float] = []
     reached = 0
     for count in reversed(histogram[1:]):
         reached += count
         shares.append(reached / steps)
-    return tuple(reversed(shares))
+    return tuple(reversed(shares)) if reached <= steps else ()
 
 
 def _conditional(speculation: RequestSpeculation) -> tuple[float | None, ...]:
@@ -90,40 +90,37 @@ class CounterDelta:
     other_tokens: int | None = None
 
 
-def from_counters(before: SpecCounters, after: SpecCounters, *, own_tokens: int | None) -> CounterDelta:
+def from_counters(
+    before: SpecCounters, after: SpecCounters, *, own_tokens: int | None, fell: bool = False
+) -> CounterDelta:
     """Acceptance of the whole engine between two readings; ``own_tokens`` is what our request got.
 
-    A restart in between (another epoch, or a counter that fell) voids it. ``other_tokens`` counts what the engine
-    generated for others meanwhile, None if it cannot tell.
+    A restart in between (another epoch, or a counter that fell) voids it, also one that only a reading in between
+    shows (``fell``). ``other_tokens`` counts what the engine generated for others meanwhile, None if it cannot tell.
     """
-    if _restarted(before, after):
+    if fell or restarted(before, after):
         return CounterDelta(Acceptance(reason=sentence("counters_restarted")), reset=True)
     drafts = _delta(before.drafts, after.drafts)
     drafted = _delta(before.draft_tokens, after.draft_tokens)
     accepted = _delta(before.accepted_tokens, after.accepted_tokens)
-    if drafts is None or drafted is None or accepted is None:
+    if drafted is None or accepted is None:
         return CounterDelta(Acceptance(reason=sentence("no_counters")))
     others: int | None = None
     generated = _delta(before.generation_tokens, after.generation_tokens)
     if generated is not None and own_tokens is not None:
         # The counter may lag our last step or lead it; only a clear surplus is somebody else's.
         others = max(0, generated - own_tokens)
-    if drafts <= 0 or drafted <= 0:
+    if drafted <= 0 or (drafts is not None and drafts <= 0):
         empty = Acceptance(source="engine", drafted=0, accepted=0, drafting_steps=0, reason=NO_DRAFTS)
         return CounterDelta(empty, other_tokens=others)
-    positions = _positions(before.accepted_per_position, after.accepted_per_position, drafts)
-    return CounterDelta(
-        Acceptance(
-            source="engine",
-            rate=accepted / drafted,
-            mean_length=1.0 + accepted / drafts,
-            drafted=drafted,
-            accepted=accepted,
-            drafting_steps=drafts,
-            per_position=positions,
-        ),
-        other_tokens=others,
-    )
+    taken = Acceptance(source="engine", drafted=drafted, accepted=accepted, drafting_steps=drafts)
+    if accepted > drafted:
+        return CounterDelta(replace(taken, reason=sentence("odd_count")), other_tokens=others)
+    taken = replace(taken, rate=accepted / drafted)
+    if drafts is not None:  # older servers count tokens and no steps
+        positions = _positions(before.accepted_per_position, after.accepted_per_position, drafts)
+        taken = replace(taken, mean_length=1.0 + accepted / drafts, per_position=positions)
+    return CounterDelta(taken, other_tokens=others)
 
 
 def _delta(before: float | None, after: float | None) -> int | None:
@@ -133,7 +130,8 @@ def _delta(before: float | None, after: float | None) -> int | None:
     return round(after - (before or 0.0))
 
 
-def _restarted(before: SpecCounters, after: SpecCounters) -> bool:
+def restarted(before: SpecCounters, after: SpecCounters) -> bool:
+    """Whether an engine's counters began anew between two readings."""
     if before.epoch is not None and after.epoch is not None and before.epoch != after.epoch:
         return True
     pairs = (
@@ -148,7 +146,8 @@ def _restarted(before: SpecCounters, after: SpecCounters) -> bool:
 def _positions(before: tuple[float, ...], after: tuple[float, ...], drafts: int) -> tuple[float, ...]:
     after = after[:MOST_POSITIONS]
     padded = before + (0.0,) * (len(after) - len(before))
-    return tuple((new - old) / drafts for old, new in zip(padded, after, strict=False))
+    shares = tuple((new - old) / drafts for old, new in zip(padded, after, strict=False))
+    return shares if max(shares, default=0.0) <= 1.0 else ()
 
 
 def live_range(*, accepted: int, decode_steps: int, bursts: int, k: int | None, always_drafts: bool) -> Acceptance:

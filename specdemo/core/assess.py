@@ -25,7 +25,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
     plan, facts = header.plan, header.facts[1]
     outcomes = [collect(record.events, side) for side in SIDES]
     meters = [_meter(record, side) for side in SIDES]
-    results = [_side(outcome, meter) for outcome, meter in zip(outcomes, meters, strict=True)]
+    results = [_side(outcome, meter) for outcome, meter in zip(map(_believed, outcomes), meters, strict=True)]
     standard, speculative = outcomes
     checks = comparability.merge(header.checks, comparability.after(standard, speculative))
     verdict = judge(
@@ -38,6 +38,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
         limit=limit(header),
         control=plan.control,
         speculating=facts.speculating if facts else None,
+        others=any(note.kind == "other_traffic" for note in meters[1].notes()),
     )
     ended = standard.state == speculative.state == "finished"
     gained = speedup(results[0].metrics, results[1].metrics, ended=ended, same_tokens=_same(verdict, ended=ended))
@@ -84,7 +85,8 @@ def limit(header: RunHeader) -> tolerance.Tolerance:
 
 
 def _meter(record: RunRecord, side: Side) -> SideMeter:
-    meter = meter_for(side, record.header.facts[SIDES.index(side)])
+    header = record.header
+    meter = meter_for(side, header.facts[SIDES.index(side)], control=header.plan.control)
     for event in record.events:
         meter.feed(event)
     return meter
@@ -101,7 +103,7 @@ def _side(outcome: Outcome, meter: SideMeter) -> SideResult:
         error_kind=failure.kind if failure else None,
         error_message=failure.message if failure else None,
         metrics=meter.snapshot(),
-        provenance=provenance.of_outcome(outcome),
+        provenance=provenance.of_outcome(outcome, plain=meter.plain),
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from specdemo.core import odd
+from specdemo.core.compare import common_prefix
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import Side
 from specdemo.core.outcome import Outcome
@@ -176,9 +178,9 @@ def _sampling_hazards(speculative: EngineFacts, prompt: Prompt) -> Iterator[Chec
 def after(standard: Outcome, speculative: Outcome) -> tuple[Check, ...]:
     """What only the answers tell: prompt tokens as the engines counted them, and tokens served from a warm cache."""
     found: list[Check] = []
-    sizes = standard.prompt_size, speculative.prompt_size
-    if sizes[0] is not None and sizes[1] is not None and sizes[0] != sizes[1]:
-        found.append(Check("prompt_tokens", "block", sentence("prompt_sizes", left=sizes[0], right=sizes[1])))
+    different = other_prompts(standard, speculative)
+    if different is not None:
+        found.append(Check("prompt_tokens", "block", different))
     cached = [_cached(side) for side in (standard, speculative)]
     if any(cached):
         counts = " and ".join("unknown" if count is None else str(count) for count in cached)
@@ -187,9 +189,26 @@ def after(standard: Outcome, speculative: Outcome) -> tuple[Check, ...]:
     return tuple(found)
 
 
+def other_prompts(standard: Outcome, speculative: Outcome) -> str | None:
+    """How the prompts differ that the engines read; None if they do not, or nothing tells.
+
+    Ids that both echoed settle it: servers count start tokens differently.
+    """
+    left, right = (side.finished.prompt_token_ids if side.finished else None for side in (standard, speculative))
+    if left and right:
+        if left == right:
+            return None
+        at = common_prefix(left, right)
+        return sentence("prompt_parts", left=len(left), right=len(right), position=at + 1)
+    sizes = standard.prompt_size, speculative.prompt_size
+    if None not in sizes and sizes[0] != sizes[1]:
+        return sentence("prompt_sizes", left=sizes[0], right=sizes[1])
+    return None
+
+
 def _cached(side: Outcome) -> int | None:
     usage = side.finished.usage if side.finished else None
-    return usage.cached_tokens if usage else None
+    return odd.count(usage.cached_tokens) if usage else None
 
 
 _RANK: dict[CheckLevel, int] = {"ok": 0, "warn": 1, "block": 2}

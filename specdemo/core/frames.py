@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from specdemo.core.assess import assess, badge
-from specdemo.core.engine import EngineFacts
 from specdemo.core.events import SIDES, Event, Failed, Finished, Noted, Side, Started, TokenLogprob, Tokens
-from specdemo.core.metrics import SideMeter
+from specdemo.core.metrics import meter_for
 from specdemo.core.outcome import chunk_tokens
 from specdemo.core.packing import packed, packed_step
 from specdemo.core.provenance import live_origins, provenance
@@ -59,7 +58,7 @@ class FrameEncoder:
         self._head: Frame | None = _head(header, recorded)
         self._seq = 0
         self._fresh: list[Frame] = []
-        self._sides = {side: _SideState(side, header.facts[SIDES.index(side)]) for side in SIDES}
+        self._sides = {side: _SideState(side, header) for side in SIDES}
         self._live = LiveVerdict()
         self._events: list[Event] = []
         self._notes: list[Note] = []
@@ -154,11 +153,10 @@ _BARE = 3
 class _SideState:
     """What the encoder remembers of one side."""
 
-    def __init__(self, side: Side, facts: EngineFacts | None) -> None:
+    def __init__(self, side: Side, header: RunHeader) -> None:
         self.side = side
-        self.meter = SideMeter(side, k=facts.k if facts else None)
+        self.meter = meter_for(side, header.facts[SIDES.index(side)], control=header.plan.control)
         self.first_tokens = False
-        self._speculates = side is Side.SPECULATIVE and (facts is None or facts.speculating is not False)
         self._state = "waiting"
         self._counted = 0
         self._reported = 0
@@ -190,11 +188,11 @@ class _SideState:
         count = chunk_tokens(event)
         if event.reported_total is not None:
             count = count or min(max(0, event.reported_total - self._reported), MOST_IN_A_CHUNK)
-            self._reported = event.reported_total
+            self._reported = max(self._reported, event.reported_total)
         first = self._counted == 0
         self.first_tokens = first and (count > 0 or bool(event.text))
         self._counted += count
-        origins = live_origins(count, first=first) if self._speculates else ("target",) * count
+        origins = live_origins(count, first=first) if not self.meter.plain else ("target",) * count
         letters = "".join(_LETTER[origin] for origin in origins)
         self._letters.append(letters)
         burst: Frame = {"n": count, "x": event.text, "o": letters}
@@ -208,7 +206,7 @@ class _SideState:
 
     def correction(self, events: Sequence[Event]) -> Frame | None:
         """The exact provenance, if the finished side's own account says more than what was shown."""
-        exact = provenance(events, self.side)
+        exact = provenance(events, self.side, plain=self.meter.plain)
         letters = "".join(_LETTER[origin] for origin in exact.origins)
         known = any(step.drafted or step.accepted for step in exact.steps)
         if not exact.origins or (letters == "".join(self._letters) and not known):

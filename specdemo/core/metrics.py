@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from math import inf
 
 from specdemo.core import absent, acceptance, odd, quality
+from specdemo.core.acceptance import CounterDelta
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import (
     CountersRead,
@@ -41,21 +42,22 @@ class SideMeter:
     """Feed it a run's events in order; ask :meth:`snapshot` at any time. Events of the other side are ignored.
 
     ``k`` and ``always_drafts`` (the method drafts k tokens in every step) narrow the live acceptance range. ``plain``
-    says that this engine never drafts; by default that is the standard side.
+    says that this engine never drafts; by default that is the standard side. ``engine`` is its name in sentences.
     """
 
     __slots__ = (
-        "_after", "_always", "_b1", "_back", "_before", "_bursts", "_busy", "_chunks", "_end", "_finished", "_first",
-        "_head", "_ids", "_k", "_largest", "_last",
-        "_last_event", "_longest", "_newest", "_plain", "_rate", "_role", "_start",
-        "_text_chunks", "_tiny", "_tokens", "_total", "side",
+        "_after", "_always", "_b1", "_back", "_before", "_bursts", "_busy", "_chunks", "_end", "_engine", "_fell",
+        "_finished", "_first", "_head", "_ids", "_k", "_largest", "_last", "_last_event", "_longest", "_newest",
+        "_rate", "_role", "_start", "_tail", "_text_chunks", "_tiny", "_tokens", "_total", "plain", "side",
     )  # fmt: skip
 
     def __init__(
-        self, side: Side, *, k: int | None = None, always_drafts: bool = False, plain: bool | None = None
-    ) -> None:
+        self, side: Side, *, k: int | None = None, always_drafts: bool = False, plain: bool | None = None,
+        engine: Side | None = None,
+    ) -> None:  # fmt: skip
         self.side = side
-        self._plain = side is Side.STANDARD if plain is None else plain
+        self._engine = engine or side
+        self.plain = side is Side.STANDARD if plain is None else plain
         self._k = k
         self._always = always_drafts
         self._start: float | None = None
@@ -67,6 +69,7 @@ class SideMeter:
         self._tokens = 0  # tokens of those chunks as far as they can be counted (N)
         self._b1 = 0
         self._head = 0  # tokens that came together with the first chunk
+        self._tail = 0  # tokens of the latest chunk
         self._bursts = 0
         self._largest = 0
         self._longest = 0.0
@@ -77,6 +80,7 @@ class SideMeter:
         self._rate = LiveRate()
         self._before: SpecCounters | None = None
         self._after: SpecCounters | None = None
+        self._fell = False  # counters began anew between two readings
         self._finished: Finished | None = None
         self._end: float | None = None
         self._busy = False  # we said ourselves that we read late
@@ -100,6 +104,7 @@ class SideMeter:
             if self._before is None:
                 self._before = event.counters
             else:
+                self._fell = self._fell or acceptance.restarted(self._after or self._before, event.counters)
                 self._after = event.counters
         elif isinstance(event, Finished):
             self._stamp(event.at)
@@ -143,7 +148,7 @@ class SideMeter:
             if count > 1:
                 self._bursts += 1
         self._largest = max(self._largest, count)
-        self._last = at
+        self._last, self._tail = at, count
         self._chunks += 1
         self._tokens += count
         self._rate.feed(at, count)
@@ -218,7 +223,7 @@ class SideMeter:
         if usage is not None and odd.count(usage.completion_tokens) is None:
             reasons.append(("output_tokens", sentence("odd_count")))
         found = SideMetrics(
-            prompt_tokens=self._prompt_tokens(),
+            prompt_tokens=odd.prompt_tokens(self._finished),
             output_tokens=tokens,
             ttft_s=ttft,
             ttft_role_s=odd.since(start, self._role),
@@ -246,7 +251,7 @@ class SideMeter:
         """Whether chunks hold more than one engine step, so that chunks cannot be counted as steps."""
         speculation = self._finished.speculation if self._finished else None
         return quality.merged(
-            self._plain, tokens=self._tokens, chunks=self._chunks, largest=self._largest, first=self._b1,
+            self.plain, tokens=self._tokens, chunks=self._chunks, largest=self._largest, first=self._b1,
             speculation=speculation, k=self._k,
         )  # fmt: skip
 
@@ -262,12 +267,11 @@ class SideMeter:
             return Acceptance(reason=sentence("odd_count"))
         if speculation is not None:
             return acceptance.exact(speculation, delivered=self._delivered(speculation))
-        if self._before is not None and self._after is not None:
-            taken = acceptance.from_counters(self._before, self._after, own_tokens=tokens).acceptance
-            if taken.source != "none" or not self._plain:
-                return taken
-        if self._plain:
-            return Acceptance(reason=sentence("no_drafting", side=self.side))
+        delta = self._delta(tokens)
+        if delta is not None and (delta.acceptance.source != "none" or not self.plain):
+            return delta.acceptance
+        if self.plain:
+            return Acceptance(reason=sentence("no_drafting", side=self._engine))
         if self.final:
             return Acceptance(reason=sentence("no_numbers"))
         return acceptance.live_range(
@@ -283,33 +287,33 @@ class SideMeter:
             tiny_gaps=self._tiny, is_clumped=self._clumped, merged=self.merged, busy=self._busy,
         )  # fmt: skip
         found = list(stream)
-        if self._before is not None and self._after is not None:
-            delta = acceptance.from_counters(self._before, self._after, own_tokens=tokens)
+        delta = self._delta(tokens)
+        if delta is not None:
             exact = self._finished is not None and self._finished.speculation is not None
             found.extend(quality.counter_notes(self.side, delta, used=not exact))
         return tuple(found)
 
     # ------------------------------------------------------------------ pieces
 
+    def _delta(self, tokens: int | None) -> CounterDelta | None:
+        if self._before is None or self._after is None:
+            return None
+        return acceptance.from_counters(self._before, self._after, own_tokens=tokens, fell=self._fell)
+
     def _count(self) -> tuple[int | None, CountSource]:
         usage = self._finished.usage if self._finished else None
+        said = odd.count(usage.completion_tokens) if usage else None
         if self._ids:
-            return self._tokens, "ids"
-        if usage is not None and odd.count(usage.completion_tokens) is not None:
-            return usage.completion_tokens, "usage"
+            # A stop or limit inside the last burst may leave ids that are not counted and have no text (A13, A14).
+            surplus = self._tokens - said if said else 0
+            return self._tokens - (surplus if 0 < surplus < self._tail else 0), "ids"
+        if said is not None and (said or not self._text_chunks):  # 0 beside text: nobody counted
+            return said, "usage"
         if self._text_chunks:
             return self._tokens, "approximate"
         if self._chunks:
             return self._tokens, "usage"
         return (0, "none") if self._finished else (None, "none")
-
-    def _prompt_tokens(self) -> int | None:
-        if self._finished is None:
-            return None
-        if self._finished.usage is not None:
-            return odd.count(self._finished.usage.prompt_tokens)
-        ids = self._finished.prompt_token_ids
-        return None if ids is None else len(ids)
 
     def _delivered(self, speculation: RequestSpeculation) -> int | None:
         if self.merged or not self._ids:
@@ -333,8 +337,10 @@ class SideMeter:
         return (self._tokens - self._b1) / decode_steps if decode_steps else None, self._chunks
 
 
-def meter_for(side: Side, facts: EngineFacts | None) -> SideMeter:
-    """A meter that knows what the engine says of its drafting; ``facts`` None if it says nothing."""
+def meter_for(side: Side, facts: EngineFacts | None, *, control: bool = False) -> SideMeter:
+    """A meter that knows what the engine says of its drafting, if it does; in a control both are the standard one."""
+    if control:
+        return SideMeter(side, plain=True, engine=Side.STANDARD)
     if facts is None:
         return SideMeter(side)
     plain = True if facts.speculating is False else None

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from math import isfinite
 from typing import Any
 
-from specdemo.core.events import RequestSpeculation, SpecCounters
+from specdemo.core.events import Finished, RequestSpeculation, SpecCounters
 from specdemo.core.results import Acceptance, SideMetrics
 from specdemo.core.sentences import sentence
 
@@ -23,6 +23,14 @@ TIMES = frozenset(
 def count(value: int | None) -> int | None:
     """The count, None if it cannot be one."""
     return value if value is not None and 0 <= value <= MOST else None
+
+
+def prompt_tokens(finished: Finished | None) -> int | None:
+    """Prompt tokens by the server's count, else by the ids that it echoed. A count of 0 says that nobody counted."""
+    if finished is None:
+        return None
+    said = count(finished.usage.prompt_tokens) if finished.usage else None
+    return said or len(finished.prompt_token_ids or ()) or None
 
 
 def since(start: float | None, at: float | None) -> float | None:
@@ -47,9 +55,10 @@ def sound_counters(counters: SpecCounters) -> bool:
 
 
 def sound_request(spec: RequestSpeculation) -> bool:
-    """Whether an engine's own numbers of a request are counts."""
+    """Whether an engine's own numbers of a request are counts, and no more was accepted than drafted."""
     lists = (spec.histogram or (), spec.accepted_per_step or (), spec.drafted_per_step or ())
-    return _all_sound((spec.steps, spec.drafted, spec.accepted, spec.max_draft, *(n for some in lists for n in some)))
+    numbers = (spec.steps, spec.drafted, spec.accepted, spec.max_draft, *(n for some in lists for n in some))
+    return _all_sound(numbers) and spec.accepted <= spec.drafted
 
 
 def _all_sound(values: Iterable[float | None]) -> bool:

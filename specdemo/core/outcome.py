@@ -9,6 +9,7 @@ from itertools import accumulate
 from math import isclose
 from typing import Literal
 
+from specdemo.core import odd
 from specdemo.core.events import (
     CountersRead,
     Event,
@@ -71,12 +72,7 @@ class Outcome:
     @property
     def prompt_size(self) -> int | None:
         """Prompt tokens by the server's count, else by the ids that it echoed."""
-        if self.finished is None:
-            return None
-        if self.finished.usage is not None:
-            return self.finished.usage.prompt_tokens
-        ids = self.finished.prompt_token_ids
-        return None if ids is None else len(ids)
+        return odd.prompt_tokens(self.finished)
 
     @property
     def largest_chunk(self) -> int:

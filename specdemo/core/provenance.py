@@ -39,19 +39,22 @@ def _drafts(count: int) -> tuple[TokenOrigin, ...]:
     return one * count
 
 
-def provenance(events: Iterable[Event], side: Side) -> Provenance:
-    """Provenance of one side's tokens from its events; empty (with the reason) when the server sends no ids."""
-    return of_outcome(collect(events, side))
+def provenance(events: Iterable[Event], side: Side, *, plain: bool | None = None) -> Provenance:
+    """Provenance of one side's tokens from its events; empty (with the reason) when the server sends no ids.
+
+    ``plain`` says that this engine never drafts; by default that is the standard side.
+    """
+    return of_outcome(collect(events, side), plain=plain)
 
 
-def of_outcome(outcome: Outcome) -> Provenance:
+def of_outcome(outcome: Outcome, *, plain: bool | None = None) -> Provenance:
     """As :func:`provenance`, from a side already gathered."""
     chunks = [(len(chunk.ids), chunk.at) for chunk in outcome.chunks if chunk.ids]
     if not chunks:
         reason = "No token has arrived." if outcome.ids is not None else "The server sends no token ids."
         return Provenance(reason=reason)
     spec = outcome.finished.speculation if outcome.finished else None
-    if spec is None and outcome.side is Side.STANDARD:
+    if spec is None and (outcome.side is Side.STANDARD if plain is None else plain):
         return _all_target(chunks)
     if spec is None:
         if outcome.state == "running":
@@ -60,7 +63,7 @@ def of_outcome(outcome: Outcome) -> Provenance:
             reason = "The engine sent no numbers per step: assigned from chunk sizes."
         return _by_size(chunks, reason)
     taken = spec.accepted_per_step
-    if taken is None and (spec.steps is None or spec.steps > 0):
+    if taken is None and spec.accepted > 0 and spec.steps != 0:
         return _from_totals(chunks, spec)
     taken = taken or ()
     offered: Sequence[int | None] = spec.drafted_per_step or ()

@@ -16,7 +16,7 @@ def speedup(
 
     ``decode`` compares time per output token, so it holds for unequal lengths too. ``e2e`` compares wall times and is
     None when the outputs differ in length: a shorter answer is no speedup (reported fault D16). ``same_tokens`` is
-    whether both wrote the same tokens, None if unknown.
+    whether both wrote the same tokens, None if unknown; ids that a server left behind the end make no other text.
     """
     if not ended:
         reason = sentence("both_finish")
@@ -30,7 +30,7 @@ def speedup(
     if ttft is None:
         reasons.append(("ttft", sentence("side_no_token")))
     e2e = None
-    if lengths[0] != lengths[1]:
+    if lengths[0] != lengths[1] and not (same_tokens and None not in lengths):
         reasons.append(("e2e", sentence("other_lengths", left=lengths[0], right=lengths[1])))
     else:
         e2e = _ratio(standard.e2el_s, speculative.e2el_s)
@@ -44,12 +44,12 @@ def _ratio(top: float | None, bottom: float | None) -> float | None:
 
 
 def _basis(lengths: tuple[int | None, int | None], same_tokens: bool | None) -> str:
-    if None in lengths:
+    if lengths[0] is None or lengths[1] is None:
         return sentence("basis_unknown")
+    if same_tokens:
+        return sentence("basis_same", count=min(lengths[0], lengths[1]))
     if lengths[0] != lengths[1]:
         return sentence("basis_lengths", left=lengths[0], right=lengths[1])
     if same_tokens is False:
         return sentence("basis_texts", count=lengths[0])
-    if same_tokens is None:
-        return sentence("basis_each", count=lengths[0])
-    return sentence("basis_same", count=lengths[0])
+    return sentence("basis_each", count=lengths[0])

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from specdemo.core import gap as gaps
+from specdemo.core.comparability import other_prompts
 from specdemo.core.compare import OWN_END, Comparison, LiveVerdict, common_prefix, compare_ids, compare_text
 from specdemo.core.gap import Gap
-from specdemo.core.outcome import Outcome
+from specdemo.core.outcome import Outcome, chunk_tokens
 from specdemo.core.prompt import Prompt
 from specdemo.core.results import Acceptance, Check, Verdict, VerdictClass, VerdictToken
 from specdemo.core.run import Probe
@@ -27,6 +28,10 @@ Level = Literal["ids", "text"]
 
 SUSPICIOUS = 2.0
 """A gap of up to this many tolerances is a difference that a repeat may explain; beyond it, none will."""
+
+
+MERGED = 2
+"""More gathered tokens than so many times the standard side's are drafts: a busy server merges steps on both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +58,51 @@ def judge(
     limit: Tolerance | None = None,
     control: bool = False,
     speculating: bool | None = None,
+    others: bool = False,
 ) -> Verdict:
     """The verdict on one pair. ``acceptance`` (of the speculative side) tells whether anything was drafted.
 
     A "block" among ``checks`` forbids the claim. ``limit`` is the near-tie tolerance; by default that of an unknown
     number format. ``control`` means that both sides are the standard engine. ``speculating`` is what the speculative
-    engine says of itself, None if it says nothing.
+    engine says of itself, None if it says nothing. ``others``: it served other requests meanwhile.
     """
-    drafted = _drafted(standard, speculative, acceptance, speculating)
+    drafted = _drafted(standard, speculative, acceptance, speculating, others=others)
     pair = _Pair(standard, speculative, prompt, probe, limit or tolerance(None), drafted, control)
     verdict = _refused(pair, checks) or _compared(pair)
     return replace(verdict, remarks=(*verdict.remarks, *_recheck(probe)))
 
 
 def _drafted(
-    standard: Outcome, speculative: Outcome, acceptance: Acceptance | None, speculating: bool | None
+    standard: Outcome,
+    speculative: Outcome,
+    acceptance: Acceptance | None,
+    speculating: bool | None,
+    *,
+    others: bool = False,
 ) -> bool | None:
     """Whether the target had any draft to judge. None if nothing tells.
 
-    A burst tells it, unless the engine says that it does not speculate or the standard one sent bursts as well: a
-    server that falls behind its engine puts the tokens of several steps into one chunk.
+    Bursts tell it, unless the engine says that it does not speculate or the standard one sent nearly as many: a server
+    that falls behind its engine puts the tokens of several steps into one chunk. Counters of the whole engine tell it
+    only where nobody else drafted.
     """
-    if acceptance is not None and acceptance.drafting_steps is not None and acceptance.source == "request":
-        return acceptance.drafting_steps > 0
-    if acceptance is not None and acceptance.source == "request" and acceptance.drafted:
+    counted = None
+    if acceptance is not None:
+        counted = acceptance.drafted if acceptance.drafting_steps is None else acceptance.drafting_steps
+        if counted is not None and acceptance.source == "request":
+            return counted > 0
+    if speculating is not False and _gathered(speculative) > MERGED * _gathered(standard):
         return True
-    if speculating is not False and _bursts(speculative) and not _bursts(standard):
-        return True
-    if acceptance is not None and acceptance.drafting_steps is not None:
-        return acceptance.drafting_steps > 0
+    if counted and others:
+        return None
+    if counted is not None:
+        return counted > 0
     return False if speculating is False else None
 
 
-def _bursts(side: Outcome) -> bool:
-    return any(len(chunk.ids) > 1 for chunk in side.chunks)
+def _gathered(side: Outcome) -> int:
+    """Tokens beyond one a chunk."""
+    return sum(max(0, chunk_tokens(chunk) - 1) for chunk in side.chunks)
 
 
 # ---------------------------------------------------------------- no verdict possible
@@ -102,7 +118,7 @@ def _refused(pair: _Pair, checks: Sequence[Check]) -> Verdict | None:
             )
     if not pair.prompt.greedy:
         return _not_comparable(sentence("random", temperature=pair.prompt.sampling.temperature))
-    different = _different_prompts(pair)
+    different = other_prompts(pair.standard, pair.speculative)
     if different is not None:
         return _not_comparable(different, compared=at, position=_parting(pair, at))
     return _unfinished(pair)
@@ -110,8 +126,13 @@ def _refused(pair: _Pair, checks: Sequence[Check]) -> Verdict | None:
 
 def _parting(pair: _Pair, at: int) -> int | None:
     """Where two greedy outputs part, if they do: a fact that stands even where no claim is made of it."""
-    shorter = min(len(pair.standard.ids or ()), len(pair.speculative.ids or ()))
-    return at if pair.prompt.greedy and at < shorter else None
+    left, right = pair.standard, pair.speculative
+    if not pair.prompt.greedy or at >= min(len(left.ids or ()), len(right.ids or ())):
+        return None
+    if left.state != "finished" or right.state != "finished":
+        return at
+    told = compare_ids(left, right, limit=pair.prompt.sampling.max_tokens)
+    return at if told.kind == "split" and not (left.ids_lost or right.ids_lost) else None
 
 
 def _not_comparable(
@@ -123,20 +144,6 @@ def _not_comparable(
 def _shared(standard: Outcome, speculative: Outcome) -> int:
     """Leading tokens that are equal; 0 where a side has no ids."""
     return common_prefix(standard.ids or (), speculative.ids or ())
-
-
-def _different_prompts(pair: _Pair) -> str | None:
-    left, right = pair.standard, pair.speculative
-    ids = [side.finished.prompt_token_ids if side.finished else None for side in (left, right)]
-    if ids[0] is not None and ids[1] is not None:
-        if ids[0] == ids[1]:
-            return None
-        at = common_prefix(ids[0], ids[1])
-        return sentence("prompt_parts", left=len(ids[0]), right=len(ids[1]), position=at + 1)
-    sizes = left.prompt_size, right.prompt_size
-    if None not in sizes and sizes[0] != sizes[1]:
-        return sentence("prompt_sizes", left=sizes[0], right=sizes[1])
-    return None
 
 
 def _unfinished(pair: _Pair) -> Verdict | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from specdemo.core.acceptance import MOST_POSITIONS, NO_DRAFTS, exact, from_counters, live_range
 from specdemo.core.events import RequestSpeculation, SpecCounters
+from specdemo.core.sentences import sentence
 from tests.unit.core.streams import detailed
 
 
@@ -160,3 +161,22 @@ def test_acceptance_without_steps() -> None:
     assert (found.rate, found.drafted, found.accepted) == (0.8, 100, 80)
     assert (found.mean_length, found.drafting_steps, found.per_position, found.reason) == (None, None, (), None)
     assert exact(RequestSpeculation(None, 0, 0)).rate is None
+
+
+def test_counters_without_drafting_steps() -> None:
+    """Older servers count tokens and no steps: the rate stands, what is per step is absent (A09)."""
+    found = from_counters(SpecCounters(None, 100, 50), SpecCounters(None, 400, 200, (9.0,)), own_tokens=None).acceptance
+    assert (found.source, found.rate, found.drafted, found.accepted) == ("engine", 0.5, 300, 150)
+    assert (found.mean_length, found.drafting_steps, found.per_position) == (None, None, ())
+    still = from_counters(SpecCounters(None, 100, 50), SpecCounters(None, 100, 50), own_tokens=None).acceptance
+    assert (still.rate, still.reason) == (None, NO_DRAFTS)
+
+
+def test_more_accepted_than_drafted_is_no_rate() -> None:
+    """Counters that contradict each other give no rate above 1 and no share above 1."""
+    found = from_counters(SpecCounters(0, 0, 0), SpecCounters(5, 10, 20), own_tokens=None).acceptance
+    assert (found.rate, found.mean_length, found.drafting_steps) == (None, None, 5)
+    assert found.reason == sentence("odd_count")
+    shares = from_counters(SpecCounters(0, 0, 0), SpecCounters(5, 20, 10, (9, 1)), own_tokens=None).acceptance
+    assert (shares.rate, shares.per_position) == (0.5, ())
+    assert exact(RequestSpeculation(2, 8, 4, 4, histogram=(0, 0, 5, 0, 0))).per_position == ()

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from specdemo.core.assess import assess, badge, limit
 from specdemo.core.engine import EngineFacts
-from specdemo.core.events import Failed, Noted, Started, Tokens
+from specdemo.core.events import CountersRead, Failed, Noted, RequestSpeculation, SpecCounters, Started, Tokens
+from specdemo.core.frames import replay
 from specdemo.core.prompt import Prompt, Sampling
 from specdemo.core.results import Check
 from specdemo.core.run import RunHeader, RunPlan, RunRecord
+from tests.golden.unpack import events as unpacked
 from tests.unit.core.streams import NAMES, A, B, cut, detailed, ids_stream, record, stream, trace_record
 
 FACTS = (
@@ -149,3 +151,40 @@ def test_any_prefix_of_a_run_can_be_assessed(length: int) -> None:
     if len(part.events) < len(full.events):
         assert found.verdict.cls == "not_comparable"
         assert found.speedup.decode is None
+
+
+def test_a_control_claims_no_drafts() -> None:
+    """Both runs of a control are the standard engine's: nothing is tinted as a draft, live or after."""
+    plan = RunPlan(Prompt(text="x"), mode="measure", control=True)
+    run = record(ids_stream(A, [1], [2], [3], [4]), ids_stream(B, [1], [2, 3], [4]), plan=plan)
+    second = assess(run).speculative
+    assert second.provenance.origins == ("target",) * 4
+    assert second.metrics.tokens_per_step is None
+    assert second.metrics.acceptance.reason == "The standard engine does not draft."
+    burst = next(entry for frame in replay(run) for entry in unpacked(frame) if entry.get("n") == 2)
+    assert burst["o"] == "tt"
+
+
+def test_foreign_traffic_leaves_open_whether_anything_was_drafted() -> None:
+    """A12: others' drafts in the engine's counters do not prove the test."""
+    before, after = SpecCounters(0, 0, 0, generation_tokens=0), SpecCounters(50, 200, 100, generation_tokens=500)
+    tokens = ids_stream(B, [1], [2], [3])
+    right = (tokens[0], CountersRead(B, 0.0, before), *tokens[1:-1], CountersRead(B, 0.3, after), tokens[-1])
+    found = assess(record(ids_stream(A, [1], [2], [3]), right)).verdict
+    assert found.cls == "identical"
+    assert "does not tell whether drafts" in found.remarks[0]
+
+
+def test_surplus_ids_do_not_make_the_text_another() -> None:
+    """A14: identical up to the stop is said of the speedup, too."""
+    left = stream(A, [(0.1, [5], "a"), (0.2, [6], "b"), (0.3, [7], "c")])
+    found = assess(record(left, stream(B, [(0.1, [5], "a"), (0.2, [6, 7, 8, 9], "bc")])))
+    assert found.verdict.cls == "identical"
+    assert "over the same 3 tokens" in found.speedup.basis
+
+
+def test_odd_step_lists_are_not_laid_on_the_text() -> None:
+    """A count below 0 is no step."""
+    spec = RequestSpeculation(2, 8, 1, 4, accepted_per_step=(-1, 2))
+    found = assess(record(ids_stream(A, [1], [2], [3], [4]), ids_stream(B, [1], [2, 3], [4], spec=spec)))
+    assert found.speculative.provenance.origins == ("target", "draft", "target", "target")

@@ -200,3 +200,22 @@ def test_the_worse_answer_stands() -> None:
     before = (Check("a", "ok", "1"), Check("b", "block", "2"))
     merged = merge(before, (Check("a", "warn", "3"), Check("b", "warn", "4"), Check("c", "ok", "5")))
     assert [(check.check, check.detail) for check in merged] == [("a", "3"), ("b", "2"), ("c", "5")]
+
+
+def test_echoed_prompt_ids_settle_what_counts_leave_open() -> None:
+    """A36: servers count start tokens differently; ids that both echoed tell whether the prompt was the same."""
+    sides = [collect(ids_stream(side, [1], usage=1, prompt=20 + n, prompt_ids=(7, 8)), side)
+             for n, side in enumerate((A, B))]  # fmt: skip
+    assert after(*sides) == ()
+    other = collect(ids_stream(B, [1], usage=1, prompt=20, prompt_ids=(7, 9)), B)
+    (check,) = after(sides[0], other)
+    assert (check.check, check.level) == ("prompt_tokens", "block")
+    assert "different from prompt token 2 on" in check.detail
+
+
+@pytest.mark.parametrize("counted", [0, -1])
+def test_a_prompt_that_nobody_counted_is_no_other_prompt(counted: int) -> None:
+    """A36: a server that fills in 0 did not see another prompt; nor are such counts a warm cache."""
+    sides = [collect(ids_stream(side, [1], usage=1, prompt=size, cached=min(size, 0)), side)
+             for size, side in ((12, A), (counted, B))]  # fmt: skip
+    assert after(*sides) == ()

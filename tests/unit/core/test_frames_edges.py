@@ -52,3 +52,14 @@ def test_a_replay_passes_over_parts_without_news() -> None:
     frames = list(replay(RunRecord(golden.HEADER, (Started(Side.STANDARD, 0.0), *readings))))
     assert [frame["seq"] for frame in frames] == [0, 1]
     assert frames[-1]["done"]
+
+
+def test_a_total_that_falls_is_not_counted_again() -> None:
+    """A running total that drops to 0 and comes back adds no token."""
+    encoder = FrameEncoder(golden.HEADER)
+    encoder.feed(Started(Side.STANDARD, 0.0))
+    for at, total in ((0.1, 3), (0.2, 0), (0.3, 4)):
+        encoder.feed(Tokens(Side.STANDARD, at, text="a", reported_total=total))
+    frame = encoder.frame(0.4)
+    assert frame is not None
+    assert [entry["n"] for entry in unpacked(frame) if entry["k"] == "tok"] == [3, 0, 1]

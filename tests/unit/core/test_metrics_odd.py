@@ -222,3 +222,34 @@ def test_any_log_gives_sound_figures(
     for event in events:
         meter.feed(event)
         assert sound(meter.snapshot())
+
+
+def test_a_restart_between_readings_is_noticed() -> None:
+    """A10: counters that fell and then passed their old height are no sum of this run."""
+    heights = [SpecCounters(100, 400, 200), SpecCounters(5, 20, 10), SpecCounters(150, 600, 500)]
+    rows = ids_stream(B, [1], [2], [3])
+    readings = [CountersRead(B, 0.05 + 0.1 * n, counters) for n, counters in enumerate(heights)]
+    meter = SideMeter(B)
+    for event in sorted((*rows, *readings), key=lambda event: event.at):
+        meter.feed(event)
+    assert meter.snapshot().acceptance.reason == "The engine's counters restarted during the run."
+    assert "counters_reset" in [note.kind for note in meter.notes()]
+
+
+def test_a_count_of_zero_beside_text_was_not_counted() -> None:
+    """D08: a server that fills in 0 for usage gives no token count and no prompt size."""
+    events = stream(B, [(0.1, [], "a"), (0.2, [], "b"), (0.3, [], "c")], usage=0, prompt=0)
+    found = side_metrics(events, B)
+    assert (found.output_tokens, found.count_source, found.prompt_tokens) == (3, "approximate", None)
+    echoed = side_metrics(stream(B, [(0.1, [1], "a")], usage=1, prompt=0, prompt_ids=(5, 6)), B)
+    assert echoed.prompt_tokens == 2
+
+
+def test_surplus_ids_of_a_cut_burst_are_no_output() -> None:
+    """A13, A14: six ids arrived and usage says three: rates come from three; other contradictions keep the ids."""
+    rows = [(0.1, [5], "a"), (0.2, [6, 7, 8, 9, 10], "bc")]
+    found = side_metrics(stream(B, rows, usage=3), B)
+    assert (found.output_tokens, found.count_source) == (3, "ids")
+    assert found.decode_tokens_per_s == pytest.approx(20.0)
+    assert side_metrics(stream(B, rows, usage=1), B).output_tokens == 6
+    assert side_metrics(stream(B, rows, usage=9), B).output_tokens == 6

@@ -237,3 +237,17 @@ def test_merged_runs_are_never_wrongly_exact(run: tuple[list[tuple[int, bool]], 
     assert found.reason is None or "do not fit" not in found.reason
     if len(merged) == len(sizes):
         assert found.exact
+
+
+@pytest.mark.parametrize(
+    "spec", [RequestSpeculation(None, 0, 0), RequestSpeculation(0, 0, 0, 4), RequestSpeculation(2, 8, 0, 4)]
+)
+def test_no_accepted_draft_is_shown_as_one(spec: RequestSpeculation) -> None:
+    """A07: with no draft accepted every token is the target's own, however the chunks were merged."""
+    assert letters(provenance(chunks(1, 2, 1, spec=spec), B)) == "tttt"
+
+
+def test_an_engine_that_never_drafts_has_no_drafts() -> None:
+    """A control's second run, or speculation off: a chunk of several tokens holds several steps."""
+    found = provenance(chunks(1, 3), B, plain=True)
+    assert (letters(found), found.exact) == ("tttt", True)

@@ -57,3 +57,13 @@ def test_absent_numbers_give_absent_ratios() -> None:
     empty = speedup(SideMetrics(output_tokens=0), SideMetrics(output_tokens=0))
     assert (empty.decode, empty.e2e, empty.ttft) == (None, None, None)
     assert "unknown" in speedup(SideMetrics(), SideMetrics()).basis
+
+
+def test_surplus_ids_make_no_other_text() -> None:
+    """A14, D16: the same tokens, of which a server sent more behind the stop: one basis, and wall times compare."""
+    found = speedup(evenly(A, 10, 1.0), evenly(B, 12, 0.5), same_tokens=True)
+    assert found.basis == "Time per output token over the same 10 tokens."
+    assert found.e2e == pytest.approx(2.0)
+    assert "e2e" not in dict(found.reasons)
+    unknown = speedup(SideMetrics(output_tokens=3, e2el_s=1.0), SideMetrics(e2el_s=1.0), same_tokens=True)
+    assert (unknown.e2e, "unknown" in unknown.basis) == (None, True)

@@ -270,3 +270,36 @@ def test_recheck_is_told() -> None:
     assert "largest gap is 0.0312 nats" in text
     bare = Probe(recheck_top_share=1.0, recheck_positions=5)
     assert "largest" not in verdict(ids_stream(A, [1, 2]), ids_stream(B, [1, 2]), probe=bare).remarks[0]
+
+
+def test_many_bursts_beside_a_few_merged_steps_are_drafts() -> None:
+    """A busy moment of the standard server does not unmake the drafts of a whole stream."""
+    lagging = Acceptance(source="engine", drafting_steps=0)
+    left = ids_stream(A, *[[i] for i in range(1, 9)], [9, 10], [11], [12])
+    right = ids_stream(B, [1], [2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12])
+    assert verdict(left, right, acceptance=lagging, speculating=True).cls == "identical"
+
+
+def test_drafts_of_other_requests_prove_nothing() -> None:
+    """A12: the whole engine drafted and served others; whether anything of ours was drafted is unknown."""
+    sides = ids_stream(A, [1], [2]), ids_stream(B, [1], [2])
+    whole = Acceptance(source="engine", drafted=40, drafting_steps=10)
+    assert verdict(*sides, acceptance=whole).remarks == ()
+    found = verdict(*sides, acceptance=whole, others=True)
+    assert (found.cls, "test may be empty" in found.remarks[0]) == ("identical", True)
+    nothing = Acceptance(source="engine", drafted=0, drafting_steps=0)
+    assert verdict(*sides, acceptance=nothing, others=True).cls == "not_tested"
+    tokens = Acceptance(source="engine", drafted=40)  # an older server, which counts no steps
+    assert verdict(*sides, acceptance=tokens).remarks == ()
+
+
+def test_a_blocked_pair_claims_no_place_of_lost_or_surplus_ids() -> None:
+    """A14, A16: where no verdict is given, ids that were lost or left over are no parting either."""
+    block = (Check("model", "block", "Other models."),)
+    lost = verdict(ids_stream(A, [1], [2], [3], usage=3), ids_stream(B, [1], [3], usage=3), checks=block)
+    assert (lost.cls, lost.position) == ("not_comparable", None)
+    left = stream(A, [(0.1, [5], "a"), (0.2, [6, 7, 3], "bc")])
+    surplus = verdict(left, stream(B, [(0.1, [5], "a"), (0.2, [6, 7, 8, 9], "bc")]), checks=block)
+    assert surplus.position is None
+    assert verdict(ids_stream(A, [1], [2]), ids_stream(B, [1], [3]), checks=block).position == 1
+    assert verdict(ids_stream(A, [1], [2]), cut(ids_stream(B, [1], [3])), checks=block).position == 1
