@@ -8,14 +8,18 @@ import signal
 from specdemo.core.engine import EngineSpec
 
 _LONG = 400
+_SHELL = 128
+_NO_MEMORY = re.compile(r"out of memory|n[o']t allocate memory|^memoryerror|bad_alloc")
 
 
 def exit_sentence(spec: EngineSpec, code: int | None, problem: str | None, *, ready_before: bool) -> str:
     """Why the engine's process is gone. ``problem`` is LogView.problem; ``code`` is negative for a signal."""
     when = "died" if ready_before else "did not start"
-    reason = explain(problem, spec) if problem else None
-    if reason is None:
-        reason = _by_code(code)
+    if code is not None and _SHELL < code < _SHELL + 65:
+        code = _SHELL - code  # a script before the engine tells so that a signal ended it
+    reason = explain(problem, spec) if problem else _by_code(code)
+    if problem and code == -signal.SIGKILL:  # no error of its own ends a program like that
+        reason = f"{_by_code(code)} The last error in its log: {_short(problem.strip())}"
     return f"The {spec.side.value} engine {when}: {reason}"
 
 
@@ -28,7 +32,7 @@ def explain(problem: str, spec: EngineSpec) -> str:
     if found:
         return _card_full(float(found[1]), float(found[2]), float(found[3]))
     low = text.lower()
-    if "out of memory" in low:
+    if _NO_MEMORY.search(low):
         where = "the GPU" if spec.device == "cuda" else "this machine"
         advice = "Lower `max_model_len` or the memory share, or take a smaller model."
         return f"{where} has too little memory ({_short(text)}). {advice}"

@@ -30,7 +30,13 @@ _VALIDATION = re.compile(r"^\s+(?:Value error|Assertion failed), (?P<text>.+?)(?
 _FIELD_PROBLEM = re.compile(
     r"^\s+(?P<text>(?:Input should be|Unexpected keyword|Field required|Extra inputs).+?)(?:\s*\[type=.*)?$"
 )
-_ARGPARSE = re.compile(r"^\S*(?:\.py|entry|vllm)\S*: error: (?P<text>.+)$")
+_ARGPARSE = re.compile(r"^(?:vllm [\w-]+|\S*(?:\.py|entry|vllm)\S*): error: (?P<text>.+)$")
+_INTERPRETER = re.compile(r"^\S*python[\d.]*: (?P<text>(?!warning)\S.+)$", re.IGNORECASE)  # it could not even begin
+_NATIVE = re.compile(r"^what\(\):\s+(?P<text>.+)$")  # of C++, before it aborts
+_AFTERMATH = re.compile(
+    r"(?:\w*Cancelled\w*|GeneratorExit|BrokenPipeError|ConnectionResetError)\b|KeyError: '/(?:psm|mp|loky|sem)[-_]"
+)
+"""What falls over when something else has broken: no cause, unless nothing else is said."""
 _GENERIC = (
     "engine core initialization failed", "enginecore failed to start", "workerproc initialization failed",
     "enginecore encountered an issue", "worker failed with error", "validation error for", "terminated",
@@ -128,6 +134,10 @@ class LogView:
         """The best explanation in the log: the root cause, else vLLM's wrapper, None if there is neither."""
         return self.error or self._wrapper
 
+    def forgive(self) -> None:
+        """The engine is ready all the same: what went wrong until now is not what it will die of."""
+        self.error = self._wrapper = None
+
     def _line(self, raw: bytes) -> str:
         line = clean(raw.decode("utf-8", "replace"), self.secrets)
         if not line.strip() or any(mark in line for mark in _NOISE):
@@ -154,6 +164,7 @@ class LogView:
         if re.search(r"address already in use|errno 98\b", text, re.IGNORECASE):
             self.port_taken = True
         found = _VALIDATION.match(text) or _FIELD_PROBLEM.match(text) or _ARGPARSE.match(text.strip())
+        found = found or _INTERPRETER.match(text) or _NATIVE.match(text.strip())
         if found:
             self.error = found["text"].strip()
             return
@@ -162,7 +173,8 @@ class LogView:
             return
         detail = (found["text"] or "").strip()
         sentence = f"{found['kind']}: {detail}" if detail else found["kind"]
-        if found["kind"] in ("KeyboardInterrupt", "SystemExit") or any(mark in sentence.lower() for mark in _GENERIC):
+        ended = found["kind"] in ("KeyboardInterrupt", "SystemExit") or _AFTERMATH.match(sentence) is not None
+        if ended or any(mark in sentence.lower() for mark in _GENERIC):
             self._wrapper = self._wrapper or sentence
         else:
             self.error = sentence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any, Literal
 
 import httpx
@@ -11,6 +13,7 @@ from specdemo.core.engine import EngineSpec
 Health = Literal["ok", "dead", "silent"]
 """ok: 200. dead: the server says that its engine is gone (any other status). silent: no answer."""
 
+_MOST_BYTES = 1_000_000
 _WARM_UP_TEXT = "one two three four five six seven eight, one two three four five six seven eight, one two three"
 
 
@@ -28,16 +31,16 @@ class Probe:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._timeout_s = timeout_s
         self._client = httpx.AsyncClient(
             base_url=root, headers=headers, timeout=timeout_s, trust_env=trust_env, verify=verify, transport=transport
         )
 
     async def health(self) -> Health:
-        try:
-            answer = await self._client.get("/health")
-        except httpx.HTTPError:
+        status, _ = await self._get("/health")
+        if status is None:
             return "silent"
-        return "ok" if answer.status_code == 200 else "dead"
+        return "ok" if status == 200 else "dead"
 
     async def models(self) -> tuple[str, ...] | None:
         """Ids listed by /v1/models; None where it does not answer as such."""
@@ -76,8 +79,26 @@ class Probe:
         return None if answer.status_code == 200 else f"The warm-up request was refused with HTTP {answer.status_code}."
 
     async def _json(self, path: str) -> Any:
+        status, body = await self._get(path)
         try:
-            answer = await self._client.get(path)
-            return answer.json() if answer.status_code == 200 and len(answer.content) < 1_000_000 else None
-        except (httpx.HTTPError, ValueError, RecursionError):
+            return json.loads(body) if status == 200 else None
+        except (ValueError, RecursionError):
             return None
+
+    async def _get(self, path: str) -> tuple[int | None, bytes]:
+        """Status and body; no status without an answer, no body where it is too long or does not end in time.
+
+        A stranger on the port may send for ever: neither memory nor patience may be without a limit.
+        """
+        status: int | None = None
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._timeout_s), self._client.stream("GET", path) as answer:
+                status = answer.status_code
+                async for piece in answer.aiter_bytes():
+                    body += piece
+                    if len(body) > _MOST_BYTES:
+                        return status, b""
+        except (httpx.HTTPError, TimeoutError):
+            return status, b""
+        return status, bytes(body)

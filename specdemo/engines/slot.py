@@ -230,6 +230,7 @@ class EngineSlot:
             else:
                 self.around.ledger.remember_start(key, self.around.clock() - began)
                 self._error = None
+                self._child().view.forgive()
                 self._set(EngineState.READY)
                 return
             finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
@@ -179,4 +180,25 @@ async def test_hostile_answers(body: bytes) -> None:
     one = probe(lambda request: httpx.Response(200, content=body))
     assert await one.version() is None
     assert not await one.models()
+    await one.aclose()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+async def test_a_stranger_who_never_ends(pause: float) -> None:
+    """An endless body (a camera, a feed) costs bounded memory and time, and its status still counts (A28)."""
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while True:
+            yield b" " * 100_000 if not pause else b" "
+            sent += 1
+            await asyncio.sleep(pause)
+
+    handler = httpx.MockTransport(lambda request: httpx.Response(200, content=endless()))
+    one = Probe("http://engine", timeout_s=0.3, transport=handler)
+    async with asyncio.timeout(5):
+        assert await one.health() == "ok"
+        assert await one.models() is None
+    assert sent < 100
     await one.aclose()

@@ -75,6 +75,10 @@ def test_recorded_failures(name: str, words: str) -> None:
         (-4, "ended by SIGILL: the CPU may lack instructions"),
         (-15, "ended by SIGTERM."),
         (-99, "ended by signal 99."),
+        (137, "killed (signal 9), most often because the machine ran out of memory"),
+        (139, "ended by SIGSEGV."),
+        (128, "exit code 128 and gave no reason"),
+        (255, "exit code 255 and gave no reason"),
         (3, "exit code 3 and gave no reason"),
         (None, "its process is gone"),
     ],
@@ -82,6 +86,26 @@ def test_recorded_failures(name: str, words: str) -> None:
 def test_exits_without_a_word(code: int | None, words: str) -> None:
     """Without an error in the log, the exit code or the signal is put into words."""
     assert words in exit_sentence(CPU, code, None, ready_before=True)
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_killed_engine_did_not_die_of_a_refused_request(code: int) -> None:
+    """SIGKILL comes from outside: an error in the log may be of any request before, and is told as no more."""
+    refused = "ValueError: This model's maximum context length is 2048 tokens."
+    said = exit_sentence(CPU, code, refused, ready_before=True)
+    assert said.startswith("The speculative engine died: it was killed (signal 9)")
+    assert said.endswith(f"The last error in its log: {refused}")
+    assert exit_sentence(CPU, 1, refused, ready_before=True) == f"The speculative engine died: {refused}"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["MemoryError", "RuntimeError: DefaultCPUAllocator: can't allocate memory", "std::bad_alloc",
+     "OSError: [Errno 12] Cannot allocate memory"],
+)  # fmt: skip
+def test_too_little_memory_in_other_words(problem: str) -> None:
+    """Python, PyTorch, C++ and the system each say it their own way."""
+    assert "this machine has too little memory" in explain(problem, CPU)
 
 
 def test_long_texts_are_cut() -> None:

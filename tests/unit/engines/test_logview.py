@@ -183,3 +183,52 @@ def test_no_part_of_a_secret_is_left_in_a_line_without_end(behind: int) -> None:
     view.feed(b"y" * behind)
     (line,) = view.feed(b"\n")
     assert not any(key[start : start + 4] in line for start in range(len(key) - 3))
+
+
+CAUSE = b"(EngineCore pid=1) ERROR 11-29 23:49:04 [core.py:1] ValueError: the cause\n"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        b"ERROR:    Traceback (most recent call last):\nasyncio.exceptions.CancelledError\n",
+        b"anyio._backends.CancelledError: Cancelled by cancel scope 7f\n",
+        b"BrokenPipeError: [Errno 32] Broken pipe\n",
+        b"ConnectionResetError: [Errno 104] Connection reset by peer\n",
+        b"    cache[rtype].remove(name)\nKeyError: '/psm_1234'\n",
+        b"GeneratorExit\n",
+    ],
+)
+def test_what_falls_over_afterwards_is_not_the_cause(later: bytes) -> None:
+    """Tasks, pipes and shared memory of a dying engine complain as well; alone they are better than nothing."""
+    view = LogView()
+    view.feed(CAUSE + later)
+    assert view.problem == "ValueError: the cause"
+    alone = LogView()
+    alone.feed(later)
+    assert alone.problem is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/x/bin/python3.11: No module named vllm.entrypoints", "No module named vllm.entrypoints"),
+        ("python: /lib/libc.so.6: version `GLIBC_2.38' not found", "/lib/libc.so.6: version `GLIBC_2.38' not found"),
+        ("vllm serve: error: unrecognized arguments: --foo", "unrecognized arguments: --foo"),
+        ("  what():  CUDA error: an illegal memory access", "CUDA error: an illegal memory access"),
+        ("python3: warning: a note", None),
+    ],
+)
+def test_who_speaks_before_and_beneath_python(line: str, said: str | None) -> None:
+    """The interpreter, the argument parser and C++ name the reason in forms of their own."""
+    view = LogView()
+    view.feed(line.encode() + b"\n")
+    assert view.problem == said
+
+
+def test_errors_before_it_was_ready_are_forgiven() -> None:
+    """An engine that serves all the same will not die of them (a base model without a template logs one at warm-up)."""
+    view = LogView()
+    view.feed(CAUSE + b"RuntimeError: Engine core initialization failed.\n")
+    view.forgive()
+    assert view.problem is None
