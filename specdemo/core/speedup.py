@@ -17,20 +17,29 @@ def speedup(
     ``decode`` compares time per output token, so it holds for unequal lengths too. ``e2e`` compares wall times and is
     None when the outputs differ in length: a shorter answer is no speedup (reported fault D16). ``same_tokens`` is
     whether both wrote the same tokens, None if unknown; ids that a server left behind the end make no other text.
+    Counts estimated by chunks are no basis: a speculative chunk holds several tokens (reported fault D04).
     """
     if not ended:
         reason = sentence("both_finish")
         return Speedup(basis=reason, reasons=tuple((name, reason) for name in ("decode", "e2e", "ttft")))
     reasons: list[tuple[str, str]] = []
     lengths = standard.output_tokens, speculative.output_tokens
-    decode = _ratio(speculative.decode_tokens_per_s, standard.decode_tokens_per_s)
-    if decode is None:
-        reasons.append(("decode", sentence("no_decode_rate")))
+    decode = None
+    estimated = "approximate" in (standard.count_source, speculative.count_source)
+    if estimated:
+        lengths = None, None
+        reasons.append(("decode", sentence("by_chunks")))
+    else:
+        decode = _ratio(speculative.decode_tokens_per_s, standard.decode_tokens_per_s)
+        if decode is None:
+            reasons.append(("decode", sentence("no_decode_rate")))
     ttft = _ratio(standard.ttft_s, speculative.ttft_s)
     if ttft is None:
         reasons.append(("ttft", sentence("side_no_token")))
     e2e = None
-    if lengths[0] != lengths[1] and not (same_tokens and None not in lengths):
+    if estimated and not same_tokens:
+        reasons.append(("e2e", sentence("by_chunks")))
+    elif lengths[0] != lengths[1] and not (same_tokens and None not in lengths):
         reasons.append(("e2e", sentence("other_lengths", left=lengths[0], right=lengths[1])))
     else:
         e2e = _ratio(standard.e2el_s, speculative.e2el_s)

@@ -59,6 +59,19 @@ def test_absent_numbers_give_absent_ratios() -> None:
     assert "unknown" in speedup(SideMetrics(), SideMetrics()).basis
 
 
+@pytest.mark.parametrize("same", [True, False, None])
+def test_estimated_counts_are_no_basis(same: bool | None) -> None:
+    """D04, A20: the same text in 40 and in 10 chunks, neither ids nor usage: no ratio per token, but one of wall times."""
+    left = stream(A, [(0.1 * (n + 1), (), "ab") for n in range(40)])
+    right = stream(B, [(0.1 * (n + 1), (), "abababab") for n in range(10)])
+    found = speedup(side_metrics(left, A), side_metrics(right, B), same_tokens=same)
+    assert found.decode is None
+    assert dict(found.reasons)["decode"].endswith("tokens are estimated by chunks.")
+    assert found.e2e == (pytest.approx(4.0) if same else None)
+    assert ("e2e" in dict(found.reasons)) is not bool(same)
+    assert found.basis == "Time per output token; a side's token count is unknown."
+
+
 def test_surplus_ids_make_no_other_text() -> None:
     """A14, D16: the same tokens, of which a server sent more behind the stop: one basis, and wall times compare."""
     found = speedup(evenly(A, 10, 1.0), evenly(B, 12, 0.5), same_tokens=True)
