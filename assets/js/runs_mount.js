@@ -1,6 +1,7 @@
 // Body of gr.HTML's js_on_load for the Runs tab. Python binds "open" {run}.
-const root = String(window.gradio_config?.root || document.baseURI).replace(/[?#].*$/, "");
-const script = new URL("assets/js/dom/runs.mjs", root.endsWith("/") ? root : `${root}/`);
+// The sub-path is Gradio's, the rest this page's own (see mount.js).
+const { pathname } = new URL(window.gradio_config?.root || ".", document.baseURI);
+const script = new URL(`${pathname.replace(/\/$/, "")}/assets/js/dom/runs.mjs`, document.baseURI);
 import(script.href).then(
   (page) => page.mount({ element, trigger, root: script.href.replace(/assets\/js\/dom\/runs\.mjs$/, "") }),
   (error) => console.error("specdemo: page script", error),

@@ -3,10 +3,13 @@ import { parseFrame } from "../frame.mjs";
 
 const TRIES = 6; // the browser gives up on an answer that is no stream; we ask again so often, ever more slowly
 
-/** Where Gradio is mounted, with a slash at the end; right under a sub-path and behind a proxy. */
+/**
+ * Where Gradio is mounted, with a slash at the end. Gradio knows the sub-path. Scheme, host and port are this page's own:
+ * a proxy need not have told them to the server.
+ */
 export function pageRoot() {
-  const root = window.gradio_config?.root ?? new URL(".", document.baseURI).href;
-  return root.endsWith("/") ? root : `${root}/`;
+  const { pathname } = new URL(window.gradio_config?.root || ".", document.baseURI);
+  return new URL(`${pathname.replace(/\/$/, "")}/`, document.baseURI).href;
 }
 
 /**
