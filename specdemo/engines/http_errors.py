@@ -52,6 +52,8 @@ TABLE: dict[type[Exception], tuple[type[EngineError], str]] = {
 }
 """Each httpx exception; the nearest base class counts for those that are not in it."""
 
+_GATEWAY = frozenset({502, 504, *range(520, 525)})
+"""What proxies say when the server behind them does not answer, a content network's own numbers among them."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL})
 """This machine has no file handle or port left for one more connection: not the engine's doing."""
 
@@ -101,7 +103,7 @@ def status_error(status: int, body: bytes, location: str | None, where: str, mas
         return EngineRejected(f"{where} limits the rate of requests (HTTP 429){tail}")
     if status == 503:
         return EngineUnavailable(f"The engine at {where} takes no requests now (HTTP 503){tail}")
-    if status in (502, 504):
+    if status in _GATEWAY:
         return EngineUnavailable(f"A proxy before {where} gets no answer from the engine (HTTP {status}){tail}")
     if status >= 500:
         return EngineError(f"The engine at {where} failed (HTTP {status}){tail}")

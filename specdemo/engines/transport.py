@@ -48,6 +48,8 @@ class Body(httpx.AsyncByteStream):
             elif frame.done:
                 self._release()
                 return None
+            elif frame.error is not None:
+                raise frame.error
             elif (piece := link.take()) is None:
                 if not link.over:
                     return b""

@@ -19,6 +19,9 @@ from specdemo.engines.wire.reported import speculation, timings
 __all__ = ["DONE", "LATE", "CompletionReader", "ServerError", "Split", "server_error"]
 
 DONE = b"[DONE]"
+_ENDS = (b"[done]", b"done")  # in JSON's quotes too, or among blanks
+_AROUND_END = b' \t\r\n"'
+_LONGEST_END = 32
 Split = Callable[[tuple[int, ...], str], tuple[str, ...] | None]
 """Ids of a chunk and its text → the text of each id, None where that is not known exactly."""
 _REASONING = ("reasoning", "reasoning_content", "thinking", "reasoning_text")
@@ -37,9 +40,9 @@ class CompletionReader:
     """
 
     __slots__ = (
-        "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished", "had_ids", "had_text",
-        "last_at", "mask", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus", "timings",
-        "token_count", "unnumbered", "usage",
+        "_by_message", "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished", "had_ids",
+        "had_text", "last_at", "mask", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus",
+        "timings", "token_count", "unnumbered", "usage",
     )  # fmt: skip
 
     def __init__(self, side: Side, split: Split | None = None, mask: Mask = str) -> None:
@@ -47,6 +50,7 @@ class CompletionReader:
         self._side = side
         self._split = split
         self._odd: set[str] = set()
+        self._by_message = False  # the server sends ``message`` where others send ``delta``
         self._hollow = True  # no logprob has shown yet that the server computes them
         self.done = False
         self.error: ServerError | None = None
@@ -77,7 +81,7 @@ class CompletionReader:
                     self.had_text = True
                 return made(self._side, at, ids, text, (text,))
             return self._tokens(at, ids, text, reasoning, numbered, None, None)
-        if data[:6] == DONE and data.strip() == DONE:
+        if len(data) <= _LONGEST_END and data.strip(_AROUND_END).lower() in _ENDS:
             self.done = True
             return None
         return self.take(fields.parse(data, self.mask), at)
@@ -127,8 +131,9 @@ class CompletionReader:
 
     def _choice(self, choice: dict[str, Any], at: float, total: int | None) -> Tokens | None:
         part = choice.get("delta")
-        if part is None:
+        if part is None and (self._by_message or not self.had_text):  # else it repeats the whole text at the end
             part = choice.get("message")
+            self._by_message = part is not None
         if type(part) is dict:
             said: Any = part.get("content")
             thought: Any = next((found for name in _REASONING if (found := part.get(name))), None)

@@ -97,11 +97,15 @@ def _parse(raw: bytes) -> Head:
 
 
 class Chunked:
-    """``Transfer-Encoding: chunked``. ``done`` after the last chunk and its trailer."""
+    """``Transfer-Encoding: chunked``. ``done`` after the last chunk and its trailer.
 
-    __slots__ = ("_held", "_left", "_state", "done")
+    ``error`` is what is wrong behind the bytes that ``decode`` has just given; without any it raises at once.
+    """
+
+    __slots__ = ("_held", "_left", "_state", "done", "error")
 
     def __init__(self) -> None:
+        self.error: EngineProtocolError | None = None
         self._held = b""
         self._left = 0
         self._state = "size"  # size → data → end (of the chunk) → size … → trailer
@@ -118,6 +122,15 @@ class Chunked:
         if self._held:
             data, self._held = self._held + data, b""
         pieces: list[bytes] = []
+        try:
+            self._decode(data, pieces)
+        except EngineProtocolError as error:
+            if not pieces:
+                raise
+            self.error = error
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _decode(self, data: bytes, pieces: list[bytes]) -> None:
         at, total = 0, len(data)
         fresh = True  # many chunks in one read are taken together, once: where that fails it would fail again
         while at < total and not self.done:
@@ -148,7 +161,6 @@ class Chunked:
                 self._line(data[at:end])
                 at = end + 2
         self._held = b"" if self.done else data[at:]
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _line(self, line: bytes) -> None:
         if self._state == "trailer":
@@ -186,6 +198,7 @@ class Sized:
     """``Content-Length``."""
 
     __slots__ = ("_left",)
+    error = None
 
     def __init__(self, length: int) -> None:
         self._left = length
@@ -210,6 +223,7 @@ class UntilClose:
     """No framing: the body ends with the connection."""
 
     __slots__ = ("done",)
+    error = None
 
     def __init__(self) -> None:
         self.done = False
@@ -235,7 +249,7 @@ def framing(head: Head) -> Framing:
         return Chunked()
     if head.status in (204, 304):
         return Sized(0)
-    lengths = {value.strip() for value in head.values(b"content-length")}
+    lengths = {length.strip() for value in head.values(b"content-length") for length in value.split(b",")}
     if not lengths:
         return UntilClose()
     length = lengths.pop()

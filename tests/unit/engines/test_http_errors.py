@@ -94,6 +94,8 @@ def test_a_client_that_is_at_its_own_limit(number: int) -> None:
         (500, b'{"error":{"message":"EngineCore encountered an issue."}}', EngineError, "EngineCore"),
         (502, b"<html><body>Bad gateway", EngineUnavailable, "a web page instead"),
         (503, b"", EngineUnavailable, "takes no requests now"),
+        (524, b"error code: 524", EngineUnavailable, "A proxy before"),
+        (529, b"", EngineError, "HTTP 529"),
         (422, b'{"detail":[{"msg":"field required"}]}', EngineRejected, "field required"),
         (418, b"[1]", EngineRejected, "HTTP 418"),
     ],

@@ -5,9 +5,30 @@ import contextlib
 
 import pytest
 
-from tests.fakes.asking import HELLO, ask, hear_reply
+from tests.fakes.asking import HELLO, Heard, ask, hear_reply
 
 LAST = 'data: {"choices":[{"index":0,"delta":{"content":"z"},"token_ids":[9],"finish_reason":"stop"}]}\n\n'
+
+
+async def heard_from(answer: bytes) -> Heard:
+    """A stream from a server that sends these bytes and then waits."""
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        with contextlib.suppress(ConnectionError):
+            await reader.read(-1)  # until the client leaves
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        gone.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        async with asyncio.timeout(5):
+            found = await ask(f"http://127.0.0.1:{port}", HELLO, model="m")
+            await gone.wait()
+    return found
 
 
 @pytest.mark.parametrize("before", ["retry: 500\n\n", "\ufeff", "\n\r\n", "\ufeff\n: ping\n\n", "\r\nevent: x\n"])
@@ -37,20 +58,13 @@ async def test_created_is_no_refusal() -> None:
 async def test_another_service_on_the_port_is_told_at_once(answer: bytes) -> None:
     """It greets and waits, and so would we, for the whole first-token limit (A28)."""
 
-    gone = asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(answer)
-        with contextlib.suppress(ConnectionError):
-            await reader.read(-1)  # until the client leaves
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-        gone.set()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
-        port = listener.sockets[0].getsockname()[1]
-        async with asyncio.timeout(5):
-            heard = await ask(f"http://127.0.0.1:{port}", HELLO, model="m")
-            await gone.wait()
+    heard = await heard_from(answer)
     assert (heard.failed.kind, "not a status line" in heard.failed.message) == ("protocol", True)
+
+
+async def test_tokens_before_a_broken_chunk_are_kept() -> None:
+    """What came in the same read as the mistake is not lost, and the mistake does not wait for more bytes."""
+    body = LAST.replace('"stop"', "null").encode()
+    reply = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\nzz\r\n" % (len(body), body)
+    heard = await heard_from(reply)
+    assert (heard.text, heard.failed.kind, "no size" in heard.failed.message) == ("z", "protocol", True)

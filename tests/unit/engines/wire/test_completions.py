@@ -339,3 +339,20 @@ def test_an_empty_last_usage_takes_nothing_back() -> None:
     reader, _ = feed(plain("a", [1], "stop"), {"choices": [], "usage": USAGE}, zeros)
     assert reader.usage == Usage(3, 2, 1)
     assert feed(zeros)[0].usage == Usage(0, 0, None)
+
+
+@pytest.mark.parametrize("end", ["[DONE]", " [DONE] ", '"[DONE]"', "[done]", "DONE", "\t[DONE]\r"])
+def test_the_end_in_any_spelling(end: str) -> None:
+    """A finished answer does not fail because its last line is spelt otherwise."""
+    reader, _ = feed(plain("a", [1], "stop"), end)
+    assert (reader.done, reader.error) == (True, None)
+
+
+def test_a_whole_message_behind_its_pieces() -> None:
+    """Some servers repeat the text in the last chunk: it is not shown twice; those that send nothing but messages are read."""
+    whole = {"choices": [{"index": 0, "message": {"content": "ab"}, "finish_reason": "stop"}]}
+    reader, found = feed(chat("a"), chat("b"), whole)
+    assert ("".join(token.text for token in found), reader.finish_reason) == ("ab", "stop")
+    first = {"choices": [{"index": 0, "message": {"content": "x"}}]}
+    reader, found = feed(first, first, whole)
+    assert "".join(token.text for token in found) == "xxab"

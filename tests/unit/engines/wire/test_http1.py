@@ -111,8 +111,10 @@ def body(data: bytes, cuts: list[int]) -> tuple[bytes, bool, bool]:
     try:
         for start, end in itertools.pairwise(places):
             found += frame.decode(data[start:end])
+            if frame.error is not None:
+                raise frame.error
     except EngineProtocolError:
-        return b"", False, True
+        return found, False, True
     return found, frame.ended(), False
 
 
@@ -128,7 +130,9 @@ def test_chunks() -> None:
 )
 def test_broken_chunks_are_refused(data: bytes) -> None:
     """Lost or invented bytes never pass for text."""
-    assert body(data, []) == (b"", False, True)
+    found, *state = body(data, [])
+    assert state == [False, True]
+    assert found in (b"", b"abc")
 
 
 PARTS = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
@@ -172,7 +176,7 @@ def test_many_chunks_in_a_read_are_what_single_bytes_give(parts: list[bytes], en
     for tail in (b"0\r\n\r\n" * end, b"3\r\nabcd\r\n", b"3\r", b"3\r\nab"):
         single = body(data + tail, list(range(len(data) + 10)))
         assert body(data + tail, []) == body(data + tail, cuts) == single
-        assert single[2] or single[0] == b"".join(parts) + (b"ab" if tail == b"3\r\nab" else b"")
+        assert single[0] == b"".join(parts) + (b"abc" if single[2] else b"ab" if tail == b"3\r\nab" else b"")
 
 
 def test_another_protocol_is_told_at_once() -> None:
@@ -190,3 +194,19 @@ def test_heads_whose_lines_end_in_lf_alone() -> None:
     found = reader.decode(b"HTTP/1.1 200 OK\nContent-Type: text/event-stream\nX-A: 1\n\ndata: x\n\n")
     assert found is not None
     assert (found.status, found.values(b"x-a"), reader.rest) == (200, [b"1"], b"data: x\n\n")
+
+
+def test_what_came_before_a_broken_chunk_is_kept() -> None:
+    """The error is told behind the bytes that were good; with none it is raised at once."""
+    chunked = Chunked()
+    assert chunked.decode(b"5\r\nhello\r\n3\r\nabc\r\nzz\r\n") == b"helloabc"
+    assert "has no size" in str(chunked.error)
+    assert Chunked().error is Sized(1).error is UntilClose().error is None
+
+
+def test_a_length_that_is_named_twice() -> None:
+    """Equal lengths are one (RFC 9112), in two headers or in one."""
+    frame = framing(head(b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nContent-Length: 5\r\n\r\n"))
+    assert frame.decode(b"hello!") == b"hello"
+    with pytest.raises(EngineProtocolError):
+        framing(head(b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n"))
