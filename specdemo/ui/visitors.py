@@ -23,6 +23,8 @@ COOKIE = "specdemo_visitor"
 LIFETIME_S = 180 * 24 * 3600
 KEY_FILE = "cookie.key"
 _FORWARDED = (b"x-forwarded-", b"forwarded", b"x-real-ip")
+_NOBODYS = b"x-gradio-server"
+"""By this header any visitor could give the page another server's address; none of our proxies sends it."""
 _LONGEST = 200
 
 
@@ -144,11 +146,22 @@ def _unmapped_hops(value: bytes) -> bytes:
     return ",".join(map(_unmapped_hop, hops)).encode("latin1")
 
 
+def _first_scheme(value: bytes) -> bytes:
+    """``HTTPS, http`` → ``https``: of several proxies the first one met the visitor."""
+    return value.split(b",")[0].strip().lower()
+
+
+_READ = {b"x-forwarded-for": _unmapped_hops, b"x-forwarded-proto": _first_scheme}
+"""Headers that are written in one way before anybody reads them."""
+
+
 def _unmapped_scope(scope: Scope) -> Scope:
     peer = scope.get("client")
-    headers = [
-        (name, _unmapped_hops(value) if name == b"x-forwarded-for" else value) for name, value in scope["headers"]
-    ]
+    given: list[tuple[bytes, bytes]] = [pair for pair in scope["headers"] if pair[0] != _NOBODYS]
+    headers = [pair for pair in given if pair[0] not in _READ]
+    for name, read in _READ.items():
+        if values := [value for other, value in given if other == name]:
+            headers.append((name, read(b",".join(values))))  # some proxies add a line of their own to a chain
     return {**scope, "client": (_unmapped(str(peer[0])), *peer[1:]) if peer else peer, "headers": headers}
 
 

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specdemo.ui.asked import visitor_of
 from specdemo.ui.guard import Guard
@@ -117,6 +117,44 @@ async def test_ipv4_written_as_ipv6(trusted: str, peer: str, given: str, seen: s
         found = (await http.get("/x")).json()
     assert found["address"] == seen
     assert found["scheme"] == ("http" if peer == "::ffff:192.0.2.9" else "https")
+
+
+@pytest.mark.parametrize(
+    ("lines", "address", "scheme"),
+    [
+        ([("x-forwarded-for", "203.0.113.7"), ("x-forwarded-for", "10.0.0.8")], "203.0.113.7", "http"),
+        ([("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "203.0.113.7, 10.0.0.8:80")], "203.0.113.7", "http"),
+        ([("x-forwarded-proto", "https, http")], "10.0.0.9", "https"),
+        ([("x-forwarded-proto", "https"), ("x-forwarded-proto", "http")], "10.0.0.9", "https"),
+        ([("x-forwarded-proto", "HTTPS")], "10.0.0.9", "https"),
+        ([("x-forwarded-proto", "http,https")], "10.0.0.9", "http"),
+        ([("x-forwarded-proto", ""), ("x-forwarded-for", "")], "10.0.0.9", "http"),
+    ],
+)
+async def test_several_proxies_in_a_row(lines: list[tuple[str, str]], address: str, scheme: str) -> None:
+    """Each may append to a line or add one; whose address it is the last ones say, how it was reached the first."""
+    app = Proxies("10.0.0.0/8").before(site())
+    async with client(app, "10.0.0.9") as http:
+        found = (await http.get("/x", headers=lines)).json()
+        assert (found["address"], found["scheme"]) == (address, scheme)
+    async with client(app, "192.0.2.9") as http:
+        found = (await http.get("/x", headers=lines)).json()
+    assert (found["address"], found["scheme"], found["forwarded"]) == ("192.0.2.9", "http", [])
+
+
+@pytest.mark.parametrize("peer", ["10.0.0.9", "192.0.2.9"])
+async def test_no_visitor_names_another_server(peer: str) -> None:
+    """Gradio would write the address in this header into the page as the place of its own files."""
+    seen: list[bytes] = []
+
+    async def app(scope: Scope, _: Receive, send: Send) -> None:
+        seen.extend(name for name, _ in scope["headers"])
+        await Response()(scope, _, send)
+
+    async with client(Proxies("10.0.0.0/8").before(app), peer) as http:
+        await http.get("/", headers={"X-Gradio-Server": "http://evil.example"})
+    assert seen
+    assert b"x-gradio-server" not in seen
 
 
 def test_key_is_kept_and_private(tmp_path: Path) -> None:
