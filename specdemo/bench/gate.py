@@ -54,6 +54,11 @@ class GateResult:
 def decide(summary: Summary, rule: GateRule, *, engine_lost: str | None = None) -> GateResult:
     """Judge a benchmark. ``engine_lost`` is the reason if its last session ended by a lost engine."""
     notes = tuple(summary.why_not_certified)
+    if summary.done < summary.planned:
+        notes = (f"{summary.done} of {summary.planned} planned requests were made", *notes)
+    if summary.null:
+        reason = "No decision: this is a null test, which never asks the speculative engine."
+        return GateResult("error", reason, (), notes)
     if engine_lost is not None:
         return GateResult("error", f"No decision: {engine_lost}", (), notes)
     if summary.suite is None or summary.suite.speedup is None:

@@ -80,23 +80,24 @@ def check_plan(plan: BenchPlan) -> None:
     if plan.rate is not None and not 0.0 < plan.rate <= 10_000:
         raise UsageError("The request rate is above 0 and at most 10,000 a second.")
     if plan.rate is not None:
-        _within("The request rate", plan.rate, LEAST_RATE, 10_000)
+        within("The request rate", plan.rate, LEAST_RATE, 10_000)
     if plan.rate is not None and plan.levels != (1,):
         raise UsageError("An open request rate replaces concurrency levels; leave the levels out.")
     if plan.budget_s is not None and not plan.budget_s > 0:
         raise UsageError("The time budget is above 0.")
     # A plan that passes can be written to a file and read again, so every number has an end.
-    _within("The time budget", plan.budget_s or 0, 0, MOST_SECONDS)
-    _within("Output tokens", plan.sampling.max_tokens, 2, MOST_TOKENS)
-    _within("Warm-up requests", plan.warmup, 0, MOST_REQUESTS)
-    _within("Prompts of the control", plan.control_prompts, 0, MOST_REQUESTS)
-    _within("Prompts under load", plan.load_prompts or 0, 0 if plan.load_prompts is None else 1, MOST_REQUESTS)
-    _within("The seed", plan.seed, -(2**63), 2**63 - 1)
+    within("The time budget", plan.budget_s or 0, 0, MOST_SECONDS)
+    within("Output tokens", plan.sampling.max_tokens, 2, MOST_TOKENS)
+    within("Warm-up requests", plan.warmup, 0, MOST_REQUESTS)
+    within("Prompts of the control", plan.control_prompts, 0, MOST_REQUESTS)
+    within("Prompts under load", plan.load_prompts or 0, 0 if plan.load_prompts is None else 1, MOST_REQUESTS)
+    within("The seed", plan.seed, -(2**63), 2**63 - 1)
     size = 4 * plan.repeats * sum(max(len(plan.prompts), plan.per_worker * level) for level in plan.levels)
     if size > MOST_REQUESTS:
         raise UsageError(f"The plan has more than {MOST_REQUESTS:,} requests; take fewer prompts, levels or repeats.")
 
 
-def _within(name: str, value: float, low: float, high: float) -> None:
+def within(name: str, value: float, low: float, high: float) -> None:
+    """Raise UsageError with one sentence for a number beyond these limits, or for none."""
     if not low <= value <= high:
         raise UsageError(f"{name} must lie between {low:,} and {high:,}, not {value:,}.")

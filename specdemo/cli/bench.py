@@ -17,10 +17,12 @@ from specdemo.cli.bench_common import gather_prompts, new_file, run_session, sec
 from specdemo.cli.document import shown
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import print_json, stderr, stdout
-from specdemo.cli.sweep import points, run_sweep
+from specdemo.cli.sweep import check_folder, points, run_sweep
+from specdemo.cli.together import alone, check_new, check_target
 from specdemo.compose import Deployment
 from specdemo.core.prompt import Sampling
-from specdemo.runs.bench_store import BenchFile
+from specdemo.errors import UsageError
+from specdemo.runs.bench_store import BenchFile, load
 from specdemo.settings import Loaded
 
 _WHAT = "What is asked"
@@ -122,7 +124,12 @@ def bench(
 
     Exit codes: 0 done · 1 a null test that found a difference · 2 wrong use · 3 an engine failed · 130 stopped.
     """
+    given = dict(locals())
+    check_target(report)
     if resume is not None:
+        alone(bench, given, "--resume", but=("report", "report_language", "wait", "as_json"))
+        if load(resume).finished:
+            raise UsageError("This benchmark is complete; there is nothing left to measure.")
         return run_until_stopped(
             _bench(loaded, lambda _: BenchFile.reopen(resume), (report, report_language), wait=wait, as_json=as_json)
         )
@@ -144,10 +151,15 @@ def bench(
     )  # fmt: skip
     check_plan(plan)
     if sweep_k is not None or sweep_method:
-        steps = points(loaded, whole_numbers(sweep_k) if sweep_k else (), sweep_method or [])
+        if null:
+            raise UsageError("A null test never asks the speculative engine, so it can't be swept; choose one.")
+        steps = points(loaded, None if sweep_k is None else whole_numbers(sweep_k), sweep_method or [])
+        check_folder(out, steps)
         return run_until_stopped(
             run_sweep(loaded, plan, steps, out, (report, report_language), wait=wait, as_json=as_json)
         )
+
+    check_new(out)
 
     def make(deployment: Deployment) -> BenchFile:
         return new_file(loaded, plan, out, dataset, deployment.around.hardware)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -72,6 +73,8 @@ def gather_prompts(
         return choose(workloads, languages=languages, limit=limit)
     if workloads:
         raise UsageError("Give --workload or --dataset, not both.")
+    if languages:
+        raise UsageError("--language chooses among the shipped prompts; leave it out with --dataset.")
     found = read_path(dataset)
     tell(found, console)
     if found.refused and not accept_refused:
@@ -181,9 +184,18 @@ def clock(value: float) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file as a whole. Raises StoreError."""
+    """Write a file as a whole: one that was there stays as it was until the new one is complete. Raises StoreError."""
+    made: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="")
+        if path.exists() and not path.is_file():  # a pipe or a terminal can't be replaced
+            path.write_text(text, encoding="utf-8", newline="")
+            return
+        target = path.resolve()
+        made = target.with_name(f".{secrets.token_hex(6)}.part")
+        made.write_text(text, encoding="utf-8", newline="")
+        made.replace(target)
     except OSError as error:
+        if made is not None:
+            made.unlink(missing_ok=True)
         raise StoreError(f"{path} can't be written: {error.strerror or error}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,7 @@ from specdemo.bench.record import BenchRecord
 from specdemo.cli.bench_common import gather_prompts, new_file, run_session, seconds, write
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import calm, print_json, stderr, stdout
+from specdemo.cli.together import alone, check_target
 from specdemo.core.prompt import Sampling
 from specdemo.errors import UsageError
 from specdemo.runs.bench_store import load
@@ -50,12 +52,16 @@ def gate(
 
     Exit codes: 0 pass · 1 fail · 2 wrong use · 3 an engine failed or there is no data · 130 stopped.
     """
+    given = dict(locals())
     if min_speedup is None and max_mismatch is None:
         raise UsageError("Say what is demanded: --min-speedup 1.2, --max-mismatch 0, or both.")
-    if min_speedup is not None and min_speedup <= 0:
-        raise UsageError("The least speedup is above 0.")
+    if min_speedup is not None and not 0 < min_speedup < math.inf:
+        raise UsageError("The least speedup is a number above 0.")
+    check_target(junit_file)
     rule = GateRule(min_speedup, max_mismatch, estimator=estimator)
     if result is not None:
+        kept = ("min_speedup", "max_mismatch", "estimator", "junit_file", "wait", "as_json")
+        alone(gate, given, "--result", but=kept)
         return _tell(load(result), rule, junit_file, 0.0, as_json=as_json)
     plan = BenchPlan(
         prompts=gather_prompts(

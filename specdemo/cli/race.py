@@ -15,6 +15,7 @@ from specdemo.cli.output import print_json, stderr, stdout
 from specdemo.cli.progress import wait_until_ready
 from specdemo.cli.prompts import build_prompt, read_prompt
 from specdemo.cli.table import result, texts
+from specdemo.cli.together import check_target
 from specdemo.cli.watch import watch
 from specdemo.compose import Deployment, open_deployment
 from specdemo.core.assess import assess
@@ -113,6 +114,7 @@ def race(
     )  # fmt: skip
     request = build_prompt(read_prompt(prompt, file), system=system, plain=plain, sampling=sampling, logprobs=logprobs)
     check_request(request)
+    check_target(save)
     plan = RunPlan(request, mode=mode, order=_order(first, seed), warmup=warmup, control=control, recheck=recheck)
     return run_until_stopped(_race(loaded, plan, save, keep=keep, as_json=as_json))
 

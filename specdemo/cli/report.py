@@ -57,6 +57,10 @@ def report(
         raise UsageError("A report takes one benchmark, or two to compare.")
     form = form or _form(out)
     runs = [path if path.exists() else _kept(benchmark_path, data, path) for path in runs]
+    if out is not None and any(path.exists() and out.exists() and out.samefile(path) for path in runs):
+        raise UsageError(f"--out would overwrite {out}, which the report is made of; choose another name.")
+    if validation is not None and (len(runs) == 2 or runs[0].is_dir() or form in ("csv", "samples-csv")):
+        raise UsageError("--validation goes into the report of one benchmark, as html, md or json.")
     if len(runs) == 1 and runs[0].is_dir():
         return _sweep(runs[0], form, out, language)
     records = [load(path) for path in runs]
@@ -108,7 +112,10 @@ def _list(data: Path) -> int:
 
 
 def _sweep(folder: Path, form: Form, out: Path | None, language: str) -> int:
-    found = sweep([load(path) for path in sorted(folder.glob("*.jsonl"))])
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise StoreError(f"{folder} holds no benchmark, so it is no sweep.")
+    found = sweep([load(path) for path in files])
     if form == "json":
         text = strict_json(found, indent=2) + "\n"
     elif form in ("html", "md"):

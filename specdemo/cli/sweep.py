@@ -17,22 +17,34 @@ from specdemo.cli.bench_common import new_file, run_session, write
 from specdemo.cli.document import shown
 from specdemo.cli.loop import STOPPED
 from specdemo.cli.output import calm, print_json, stderr, stdout
+from specdemo.cli.together import check_new
 from specdemo.compose import Deployment, folders
-from specdemo.errors import EngineUnavailable, SpecDemoError, UsageError
+from specdemo.errors import EngineUnavailable, SpecDemoError, StoreError, UsageError
 from specdemo.runs.bench_job import NO_TUNER, Point
 from specdemo.runs.bench_store import BenchFile
 from specdemo.runs.kept import benchmarks_folder, new_name
 from specdemo.settings import Loaded
 
 
-def points(loaded: Loaded, lengths: Sequence[int], methods: Sequence[str]) -> tuple[Point, ...]:
-    """Every method with every length. Raises UsageError for attached engines or impossible lengths."""
+def points(loaded: Loaded, lengths: Sequence[int] | None, methods: Sequence[str]) -> tuple[Point, ...]:
+    """Every method with every length, each once. Raises UsageError for attached engines or impossible lengths."""
     settings = loaded.settings
     if settings.standard.base_url is not None or settings.speculative.base_url is not None:
         raise UsageError(NO_TUNER)
-    if any(not 1 <= k <= 32 for k in lengths):
+    if lengths is not None and (not lengths or any(not 1 <= k <= 32 for k in lengths)):
         raise UsageError("Draft lengths are whole numbers from 1 to 32.")
-    return tuple(Point(method, k) for method in methods or (None,) for k in lengths or (None,))
+    found = (Point(method, k) for method in methods or (None,) for k in lengths or (None,))
+    return tuple(dict.fromkeys(found))
+
+
+def check_folder(folder: Path | None, steps: Sequence[Point]) -> None:
+    """Whether a sweep's files can be made in this folder. Raises StoreError."""
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is no folder; a sweep keeps one file a point in it.")
+    for point in steps:
+        check_new(folder / f"{point.name}.jsonl")
 
 
 async def run_sweep(

@@ -23,9 +23,10 @@ from specdemo.cli.document import shown
 from specdemo.cli.loop import STOPPED, run_until_stopped
 from specdemo.cli.output import print_json, stderr, stdout
 from specdemo.cli.progress import wait_until_ready
+from specdemo.cli.together import check_target
 from specdemo.compose import folders, open_deployment
 from specdemo.core.events import Side
-from specdemo.errors import EngineUnavailable
+from specdemo.errors import EngineUnavailable, UsageError
 from specdemo.runs.kept import new_name, validations_folder
 from specdemo.runs.validate import ValidationAround, ValidationProgress
 from specdemo.runs.validate import validate as run_validation
@@ -68,6 +69,11 @@ def validate(
 
     Exit codes: 0 consistent · 1 differs · 2 wrong use · 3 an engine failed, or not enough data · 130 stopped.
     """
+    if temperature is None and (top_p != 1.0 or top_k != 0):
+        raise UsageError("--top-p and --top-k belong to a setting of your own; give its --temperature too.")
+    if lookup_min > lookup_max:
+        raise UsageError("prompt_lookup_min is at most prompt_lookup_max.")
+    check_target(save)
     configs = (PLAIN, TRUNCATED)
     if temperature is not None:
         configs = (SamplingConfig("own", temperature, top_k, top_p),)  # type: ignore[assignment]

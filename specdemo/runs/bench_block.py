@@ -13,9 +13,10 @@ from specdemo.bench.plan import BenchPlan
 from specdemo.bench.prompts import BenchPrompt
 from specdemo.bench.sample import Place, Sample, measure
 from specdemo.bench.schedule import Block, Item, Quad
+from specdemo.core.engine import EngineFacts
 from specdemo.core.events import Event, Failed
 from specdemo.core.prompt import Prompt
-from specdemo.errors import EngineError
+from specdemo.errors import EngineError, UsageError
 from specdemo.runs.ports import Clock, Engine
 from specdemo.runs.streams import closing
 
@@ -160,6 +161,23 @@ class _HasHealth(Protocol):
     """An engine that tells its health: a dying one may still answer everything else for some seconds."""
 
     async def healthy(self) -> bool: ...
+
+
+SAME = ("model", "version", "dtype", "method", "k")
+"""What an engine says of itself that changes its speed or its text; times of different ones make no pairs."""
+
+
+def check_same(before: Sequence[EngineFacts | None], now: Sequence[EngineFacts | None]) -> None:
+    """Raise UsageError if a resumed benchmark met other engines; what either did not tell is no difference."""
+    for old, new in zip(before, now, strict=True):
+        for name in SAME if old is not None and new is not None else ():
+            was, found = getattr(old, name), getattr(new, name)
+            if was is not None and found is not None and was != found:
+                side = new.side.value if new is not None else ""
+                raise UsageError(
+                    f"This benchmark was begun on other engines: the {side} engine's {name} was {was}, now it is "
+                    f"{found}; start a new one."
+                )
 
 
 async def alive(engine: Engine) -> bool:

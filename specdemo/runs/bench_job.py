@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +33,11 @@ class Point:
 
     @property
     def name(self) -> str:
-        """For the file."""
-        plain = "".join(c if c.isalnum() else "-" for c in self.method or "set")[:40]
+        """For the file; a method of other signs, or a long one, gets a number that tells it from its like."""
+        method = self.method or "set"
+        plain = "".join(c if c.isalnum() or c == "_" else "-" for c in method)[:40]
+        if plain != method:
+            plain = f"{plain}-{zlib.crc32(method.encode('utf-8', 'replace')):08x}"
         return plain if self.k is None else f"{plain}-k{self.k}"
 
 
@@ -155,7 +159,7 @@ class SweepJob(Job):
         self._shop = shop
         self._quiet = wait_quiet
         self.plan = plan
-        self.points = tuple(points)
+        self.points = tuple(dict.fromkeys(points))
         self.path = shop.folder / BENCHMARKS / self.name
         self.at = 0
         self.failed: list[_Failed] = []

@@ -22,7 +22,7 @@ from specdemo.core.comparability import checks
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import Side
 from specdemo.errors import EngineError
-from specdemo.runs.bench_block import EngineLost, Sender, Sleep
+from specdemo.runs.bench_block import EngineLost, Sender, Sleep, check_same
 from specdemo.runs.bench_probe import probe_splits
 from specdemo.runs.bench_store import BenchFile
 from specdemo.runs.ports import Clock, Engine
@@ -107,6 +107,7 @@ class Benchmark:
             "B": engines[Side.STANDARD if self._plan.null else Side.SPECULATIVE],
         }
         self._number = len(record.sessions)
+        self._before = record.facts
         self._samples = list(record.samples)
         self._known_splits = {split.prompt_id for split in record.splits}
         self._quads = schedule(self._plan)
@@ -152,6 +153,7 @@ class Benchmark:
     async def run(self) -> Ending:
         """Everything that is still to do. Engine failures end the session; they are not raised.
 
+        Raises UsageError, and writes nothing, if these are not the engines that earlier sessions measured.
         Cancelling closes the streams in flight and writes an ending too.
         """
         around = self._around
@@ -163,6 +165,7 @@ class Benchmark:
         facts: tuple[EngineFacts | None, EngineFacts | None] = (None, None)
         try:
             facts = await self._facts()
+            check_same(self._before, facts)
             self._begin(facts)
             state, reason = await self._levels()
             if state in ("complete", "budget") and self._plan.sampling.greedy and not self._plan.null:

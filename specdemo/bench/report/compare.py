@@ -18,10 +18,15 @@ def comparison(first: BenchRecord, second: BenchRecord, *, language: str = "en")
     pairs = _pairs(*summaries)
     rows = tuple(_row(name, a, b, say) for name, a, b in pairs)
     head = ("", say("first"), say("interval"), say("second"), say("interval"), say("result"))
-    apart = sum(_agree(a.speedup, b.speedup) is False for _, a, b in pairs)
-    mood = "warn" if apart else "good"
+    words = [_agree(a.speedup, b.speedup) for _, a, b in pairs]
+    apart = words.count(False)
+    unknown = words.count(None)
+    mood = "good" if words and not apart and not unknown else "warn"
+    told = say("compare_lead", n=len(pairs), apart=apart) + (
+        f" {say('not_enough_data')}: {unknown}." if unknown else ""
+    )
     blocks: list[Block] = [
-        Text(say("compare_lead", n=len(pairs), apart=apart), mood, lead=True),
+        Text(told, mood, lead=True),
         Table(head, rows),
         Text(f"{say('first')}: {first.header.id}. {say('second')}: {second.header.id}."),
     ]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specdemo.bench.plan import MOST_SECONDS, MOST_TOKENS, within
 from specdemo.bench.prompts import BenchPrompt
 from specdemo.core.prompt import Sampling
 from specdemo.errors import UsageError
 
 SEED_STEP = 1000
 """vLLM gives child i of a request the seed + i, so request seeds stand this far apart."""
+MOST_SEED = 2**32
+"""All requests' seeds then stay within the 63 bits that vLLM takes."""
+MOST_DRAWS = 1_000_000
+MOST_TEMPERATURE = 100.0
 LISTED = 20
 """Candidates a position that a server lists by default; more need --max-logprobs."""
 
@@ -76,9 +81,15 @@ def check_validation(plan: ValidationPlan) -> None:
         raise UsageError("A validation needs at least one prompt and one sampling setting.")
     if plan.draws < 2 or plan.tokens < 2:
         raise UsageError("At least 2 draws of 2 tokens are needed: the first token never has a draft.")
+    within("Draws", plan.draws, 2, MOST_DRAWS)
+    within("Tokens of a sequence", plan.tokens, 2, MOST_TOKENS)
+    if plan.budget_s is not None:
+        within("The time budget", plan.budget_s, 0, MOST_SECONDS)
+    within("The seed", plan.seed, -MOST_SEED, MOST_SEED)
     for config in plan.configs:
         if config.temperature <= 0.0:
             raise UsageError("Temperature 0 is greedy; its texts are compared token by token by specdemo bench.")
+        within("Temperature", config.temperature, 0, MOST_TEMPERATURE)
         if config.temperature < 0.01:
             raise UsageError("vLLM raises a temperature below 0.01 to 0.01; choose 0.01 or more.")
         if not 0.0 < config.top_p <= 1.0 or config.top_k < 0:

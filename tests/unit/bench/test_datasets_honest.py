@@ -302,6 +302,7 @@ def test_broken_json_is_told_with_its_place(data: bytes, where: str) -> None:
         "keys beside the list of rows are not used: version",
         "b.jsonl is damaged: line 3 tells of a prompt that is not in the plan.",
         "b.jsonl is damaged: line 3 begins another benchmark.",
+        "This benchmark was begun on other engines: the standard engine's model was a, now it is b; start a new one.",
         "b.jsonl line 3: decode_s is not valid (negative).",
         "b.jsonl is no benchmark file: line 1 can't be used, it holds a number beyond all measure.",
         "v.json is no validation result: standard.0.pit.p is not valid (above 1).",

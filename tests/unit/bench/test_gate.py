@@ -92,3 +92,28 @@ def test_junit_is_well_formed_whatever_the_text() -> None:
     assert (tree.get("tests"), tree.get("failures"), tree.get("errors")) == ("2", "1", "0")
     error = ET.fromstring(junit(GateResult("error", nasty, ()), seconds=0.0))
     assert (error.get("tests"), error.get("errors")) == ("1", "1")
+
+
+def test_a_null_test_is_no_evidence() -> None:
+    """The standard engine against itself says nothing about the speculative one, so nothing passes."""
+    plan = BenchPlan(prompts(12), null=True)
+    result = decide(summarise(plan, session(plan, 1.0), planned=48), GateRule(None, 0))
+    assert (result.word, result.exit_code) == ("error", 3)
+    assert "null test" in result.reason
+
+
+def test_a_part_of_a_plan_is_told() -> None:
+    """A decision on an unfinished benchmark says how much of it there was."""
+    result = decide(summary(1.5), GateRule(1.2))
+    assert result.notes == ("68 of 100 planned requests were made",)
+
+
+@pytest.mark.parametrize("bound", ["low", "high"])
+def test_a_demand_exactly_at_a_bound(bound: str) -> None:
+    """The lower bound itself is reached; the upper bound itself is not below."""
+    found = summary(1.5)
+    assert found.suite is not None
+    assert found.suite.speedup is not None
+    result = decide(found, GateRule(getattr(found.suite.speedup, bound)))
+    assert (result.word == "pass") == (bound == "low")
+    assert "below" not in result.reason

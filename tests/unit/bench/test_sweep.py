@@ -9,6 +9,8 @@ import pytest
 from specdemo.bench.plan import BenchPlan
 from specdemo.bench.record import BenchHeader, BenchRecord, Session
 from specdemo.bench.report import html
+from specdemo.bench.report.blocks import Text
+from specdemo.bench.report.compare import comparison
 from specdemo.bench.report.sweep_page import sweep_document
 from specdemo.bench.sweep import sweep
 from specdemo.cli.sweep import Point, points
@@ -83,3 +85,26 @@ def test_points_are_every_method_with_every_length() -> None:
     attached = load({"standard.base_url": "http://a", "speculative.base_url": "http://b"})
     with pytest.raises(UsageError, match="attached"):
         points(attached, (2,), [])
+
+
+def test_each_setting_is_measured_once_and_has_a_file_of_its_own() -> None:
+    """A setting named twice would fail on its own file; two long ones that begin alike may not share one."""
+    loaded = load({"mode": "managed"})
+    assert points(loaded, (2, 4, 2), ["ngram", "ngram"]) == (Point("ngram", 2), Point("ngram", 4))
+    long = [f'{{"method":"ngram","prompt_lookup_max":4,"num_speculative_tokens":{k}}}' for k in (2, 3)]
+    names = {point.name for point in points(loaded, None, [*long, "a b", "a-b"])}
+    assert len(names) == 4
+    assert Point("draft_model", 4).name == "draft_model-k4"
+
+
+def test_a_comparison_without_intervals_is_no_good_news() -> None:
+    """Results that can't be compared are counted, and the lead is not green for them."""
+    one = record("ngram", 4, 1.8)
+    bare = BenchRecord(one.header, one.sessions, one.samples[:4])
+    lead = comparison(bare, bare).sections[0].blocks[0]
+    assert isinstance(lead, Text)
+    assert lead.mood == "warn"
+    assert "not enough data: " in lead.text
+    lead = comparison(one, one).sections[0].blocks[0]
+    assert isinstance(lead, Text)
+    assert lead.mood == "good"

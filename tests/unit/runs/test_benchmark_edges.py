@@ -1,4 +1,4 @@
-"""The benchmark runner at its edges, in virtual time: pauses under a budget, a disk that is full."""
+"""The benchmark runner at its edges, in virtual time: pauses under a budget, a disk that is full, other engines."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from specdemo.bench.plan import BenchPlan
 from specdemo.bench.record import BenchHeader, BenchRecord
 from specdemo.bench.sample import Sample
 from specdemo.core.prompt import Sampling
-from specdemo.errors import StoreError
-from specdemo.runs.bench_store import BenchFile
+from specdemo.errors import StoreError, UsageError
+from specdemo.runs.bench_store import BenchFile, load
 from specdemo.runs.benchmark import BenchAround, Benchmark, Progress
 from tests.fakes import virtual_time
 from tests.fakes.bench_samples import prompts
@@ -68,3 +68,24 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, level: int) -> None:
     with pytest.raises(StoreError, match="no space left"):
         virtual_time.run(Benchmark(BenchRecord(BenchHeader("b", 0.0, plan)), file, pair(), around).run())
     file.close()
+
+
+@pytest.mark.parametrize("other, same", [("other", False), ("sim", True)])
+def test_a_resume_on_other_engines_is_refused(tmp_path: Path, other: str, same: bool) -> None:
+    """Times of two models in one benchmark make no pairs; nothing is written, so the right engines can go on."""
+    path = tmp_path / "b.jsonl"
+    header = BenchHeader("b", 0.0, BenchPlan(prompts(4), sampling=SHORT, control_prompts=0, budget_s=1))
+    file = BenchFile.create(path, header)
+    around = BenchAround(clock=virtual_time.clock, wall=lambda: 5.0)
+    virtual_time.run(Benchmark(BenchRecord(header), file, pair(), around).run())
+    file.close()
+    before = path.read_bytes()
+    file = BenchFile.reopen(path)
+    again = Benchmark(load(path), file, pair(model=other), around)
+    if same:
+        virtual_time.run(again.run())
+    else:
+        with pytest.raises(UsageError, match="the speculative engine's model was sim, now it is other"):
+            virtual_time.run(again.run())
+    file.close()
+    assert (path.read_bytes() == before) != same
