@@ -218,8 +218,11 @@ def compare_text(standard: Outcome, speculative: Outcome) -> Comparison:
     if left == right:
         before, left, right = len(left), standard.text, speculative.text
     at = common_prefix(left, right)
-    if at < min(len(left), len(right)):
-        return Comparison("split", before + at)
     shorter, longer = (standard, speculative) if len(left) < len(right) else (speculative, standard)
+    if at < min(len(left), len(right)):
+        # Tokens that never arrived take their text with them: the rest of it is then what follows in the other text.
+        rest = min(left[at:], right[at:], key=len)
+        gap = len(left) != len(right) and _lost_some(shorter, longer) and max(left, right, key=len).endswith(rest)
+        return Comparison("short" if gap else "split", before + at)
     ended = shorter.finish_reason in OWN_END and not (_lost_some(shorter, longer) or _lost_text(shorter, longer))
     return Comparison("ended" if ended else "short", before + at)

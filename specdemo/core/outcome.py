@@ -70,6 +70,11 @@ class Outcome:
         return sum(len(chunk.ids) for chunk in self.chunks)
 
     @property
+    def unnumbered(self) -> bool:
+        """Whether some text came without ids: held back for an earlier token, or of a token whose id is missing."""
+        return any((chunk.text or chunk.reasoning) and not chunk.ids for chunk in self.chunks)
+
+    @property
     def prompt_size(self) -> int | None:
         """Prompt tokens by the server's count, else by the ids that it echoed."""
         return odd.prompt_tokens(self.finished)

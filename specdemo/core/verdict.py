@@ -176,11 +176,15 @@ def _compared(pair: _Pair) -> Verdict:
     result = compare_ids(left, right, limit=pair.prompt.sampling.max_tokens)
     if result.kind in ("split", "ended") and (left.ids_lost or right.ids_lost):
         return _by_text(pair, (*_lost(pair), sentence("so_by_text")))
+    if result.kind in ("split", "ended") and (left.unnumbered or right.unnumbered) and _same_text(pair):
+        # Surplus ids behind a stop can hide from the count that others are missing.
+        return _by_text(pair, (sentence("ids_lost"), sentence("so_by_text")))
     remarks = (*result.remarks, *_lost(pair), *_finish_reasons(pair))
     if result.kind == "equal" and (_unseen(left) or _unseen(right)):
         return _not_comparable(sentence("unseen", equal=result.at), compared=result.at, remarks=remarks)
     if result.kind == "equal":
-        return _equal(pair, result.at, "tokens", remarks)
+        shown = () if _same_text(pair) else (sentence("same_tokens"),)  # a server cut the text at another place
+        return _equal(pair, result.at, "tokens", (*remarks, *shown))
     if result.kind == "short":
         return _shorter(pair, result.at, remarks)
     return _split(pair, result, remarks)
@@ -255,6 +259,11 @@ def _by_text(pair: _Pair, remarks: tuple[str, ...]) -> Verdict:
     return _verdict("different", reason, 0, "text", (*remarks, *_undrafted(pair)))
 
 
+def _same_text(pair: _Pair) -> bool:
+    left, right = pair.standard, pair.speculative
+    return left.text == right.text and left.reasoning == right.reasoning
+
+
 def _undrafted(pair: _Pair) -> tuple[str, ...]:
     if pair.drafted is False and not pair.control:
         return (sentence("no_drafts_no_cause"),)
@@ -264,7 +273,7 @@ def _undrafted(pair: _Pair) -> tuple[str, ...]:
 def _split(pair: _Pair, result: Comparison, remarks: tuple[str, ...]) -> Verdict:
     at = result.at
     found = gaps.measure(pair.standard, pair.speculative, at, pair.probe)
-    if pair.standard.text == pair.speculative.text and pair.standard.reasoning == pair.speculative.reasoning:
+    if _same_text(pair):
         remarks = (*remarks, sentence("same_text"))
     cls, why = _weigh(found, pair.limit)
     if found.error:

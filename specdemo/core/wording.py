@@ -151,6 +151,7 @@ _VERDICTS = {
     "texts_differ": "The texts differ from character {position} on; how close the choice was is unknown without ids.",
     "no_drafts_no_cause": "No drafts were proposed, so speculation cannot be the cause.",
     "same_text": "Same text, different tokens.",
+    "same_tokens": "Same tokens, different texts.",
     "split": "First difference at output token {position}: standard {ours}, speculative engine {theirs}. {why}",
     "split_control": "First difference at output token {position}: standard {ours}, second standard run "
     "{theirs}. {why}",

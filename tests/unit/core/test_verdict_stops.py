@@ -220,3 +220,36 @@ def test_empty_texts_of_lost_ids_are_not_identical() -> None:
     sides = said(A, ([1, 2], ""), usage=9), said(B, ([1, 3], ""), usage=9)
     found = verdict(*sides)
     assert (found.cls, found.level) == ("not_tested", "text")
+
+
+def test_surplus_ids_that_hide_a_loss_are_no_difference() -> None:
+    """A14, A16: text without its id and one surplus id make the count agree; then the texts are compared."""
+    left = said(A, ([2], "b"), ([1], "a"), ([0], ""), usage=3)
+    found = verdict(left, said(B, ([2], "b"), ([], "a"), ([0, 10], ""), usage=3))
+    assert (found.cls, found.level, found.position) == ("identical", "text", None)
+    assert "ids are incomplete" in found.remarks[0]
+    held = verdict(left, said(B, ([2, 1], "b"), ([], "a"), ([0], ""), usage=3))  # only held back
+    assert (held.cls, held.level, held.compared) == ("identical", "ids", 3)
+    other = verdict(left, said(B, ([2], "b"), ([4], ""), ([], "d"), ([0], ""), usage=3))
+    assert (other.cls, other.level, other.position) == ("different", "ids", 1)
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+def test_a_text_that_lost_its_middle_decides_nothing(gone: int) -> None:
+    """A16: tokens that never arrived take their text with them: what is left is no other text."""
+    left = said(A, *[([i], chr(96 + i)) for i in range(1, 7)], usage=6)
+    rest = [([i], chr(96 + i)) for i in range(1, 7) if not 2 <= i < 2 + gone]
+    found = verdict(left, said(B, *rest, usage=6))
+    assert (found.cls, found.level, found.position) == ("not_comparable", "text", None)
+    assert "one text is shorter; the first 1 characters match" in found.reason
+    changed = verdict(left, said(B, *rest[:-1], ([9], "x"), usage=6))
+    assert (changed.cls, changed.level) == ("different", "text")
+    reported = verdict(left, said(B, ([1], "a"), ([3], "c"), ([4, 5, 6], "xyz"), usage=6))
+    assert reported.cls == "different"
+
+
+def test_equal_tokens_whose_texts_differ_are_said_to() -> None:
+    """A14, A17: one server cut its text at a stop and left the ids: the tokens are equal, what is shown is not."""
+    found = verdict(SINGLE, said(B, ([5], "a"), ([6, 7], "b")))
+    assert (found.cls, found.compared) == ("identical", 3)
+    assert found.remarks == ("Same tokens, different texts.",)
