@@ -128,14 +128,19 @@ export function direct(text) {
 
 const NAMES = { "\n": "⏎", "\t": "⇥", " ": "␣", "": "∅" };
 
+/** No glyph of their own: control and format characters, half ones, and spaces and line ends other than the usual. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;
+
 /** A token's text made visible in a sentence: line ends, tabs, lone spaces and control characters get a sign. */
 export function visible(text) {
-  return Object.hasOwn(NAMES, text) ? NAMES[text] : [...text].map(sign).join("");
+  if (text === "") return NAMES[text];
+  const blank = /^\s+$/u.test(text); // two spaces look like one, or like none
+  return [...text].map((c) => (c === " " && !blank ? c : sign(c))).join("");
 }
 
 function sign(c) {
-  if (c === "\n" || c === "\t") return NAMES[c];
+  if (Object.hasOwn(NAMES, c)) return NAMES[c];
   const code = c.codePointAt(0);
   if (code < 32) return String.fromCharCode(0x2400 + code);
-  return code === 127 || /\p{Cf}/u.test(c) ? `U+${code.toString(16).toUpperCase().padStart(4, "0")}` : c;
+  return UNSEEN.test(c) ? `U+${code.toString(16).toUpperCase().padStart(4, "0")}` : c;
 }

@@ -4,7 +4,7 @@
  * A run is one entry of `GET <root>/runs` (ui/run_routes.py); a comparison is the answer of `GET <root>/runs/compare`.
  */
 import { fill } from "./engines.mjs";
-import { ABSENT, isNumber, ownTitle, ratio, show } from "./format.mjs";
+import { ABSENT, direction, isNumber, ownTitle, ratio, show } from "./format.mjs";
 
 export const PAGE_SIZE = 20;
 const SIDES = ["standard", "speculative"];
@@ -31,7 +31,7 @@ export function dateOf(seconds, lang) {
   };
 }
 
-/** The texts of one row. `slower` is null without a speedup; `marks` are [class, text] of what is unusual. */
+/** The texts of one row. `slower` is null without a speedup and for 1.00×; `marks` are [class, text] of what is unusual. */
 export function row(run, words) {
   if (report(run)) return { title: run.title, date: dateOf(run.stored_at, words.lang), marks: [] };
   const state = run.running ? "running" : run.state;
@@ -48,7 +48,7 @@ export function row(run, words) {
     forShow: run.badge === "race_shared",
     speedup: speedup.text,
     value: speedup.value,
-    slower: isNumber(run.speedup) ? run.speedup < 1 : null,
+    slower: { faster: false, slower: true }[direction(run.speedup)] ?? null,
     verdict: run.verdict ? (words[`verdict_${run.verdict}`] ?? run.verdict) : ABSENT,
     date: dateOf(run.imported ? run.started_at : run.stored_at, words.lang),
     marks,

@@ -76,6 +76,25 @@ test("tokens in sentences show their line ends, spaces and control characters", 
   ]);
 });
 
+test("two tokens that differ only in what cannot be seen look different", () => {
+  for (const [text, shown] of [
+    ["  ", "␣␣"],
+    [" \n", "␣⏎"],
+    ["\u00a0", "U+00A0"],
+    ["\u3000", "U+3000"],
+    [" \u3000", "␣U+3000"],
+    ["a\u00a0b", "aU+00A0b"],
+    ["a b", "a b"],
+    ["a\u2028", "aU+2028"],
+    ["\u0085", "U+0085"],
+    ["\ud83d", "U+D83D"],
+    ["\ufeffa", "U+FEFFa"],
+    ["中 文", "中 文"],
+    ["👍🏽", "👍🏽"],
+  ])
+    assert.equal(f.visible(text), shown, JSON.stringify(text));
+});
+
 test("both languages have the same keys and the same places to fill in", () => {
   assert.deepEqual(Object.keys(LANGUAGES.zh).sort(), Object.keys(LANGUAGES.en).sort());
   const places = (text) => [...text.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).sort();

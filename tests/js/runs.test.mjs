@@ -42,6 +42,10 @@ test("a row shows what was measured, a loss as plainly as a win, and nothing for
   assert.equal(runs.row(RUN, ZH).title, "打招呼");
   const loss = runs.row({ ...RUN, speedup: 0.8 }, EN);
   assert.deepEqual([loss.speedup, loss.slower], ["0.80×", true]);
+  for (const speedup of [0.998, 1, 1.004]) {
+    const equal = runs.row({ ...RUN, speedup }, EN);
+    assert.deepEqual([equal.speedup, equal.slower], ["1.00×", null]);
+  }
   const none = runs.row({ ...RUN, speedup: null, verdict: null }, EN);
   assert.deepEqual([none.speedup, none.value, none.slower, none.verdict], ["–", "", null, "–"]);
 });

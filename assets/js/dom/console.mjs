@@ -3,6 +3,7 @@
  * Everything that a server or an engine says is put in as text, never as markup.
  */
 import { brief, commands, facts, fill, pause, summary } from "../engines.mjs";
+import { direction, ratio } from "../format.mjs";
 import { spoken } from "../sentences.mjs";
 import { mountShare } from "./share.mjs";
 import { mountSwitch } from "./switch.mjs";
@@ -176,8 +177,8 @@ async function mountRecordings({ part, trigger, root, words }) {
       item.querySelector(`[data-field="${name}"]`).textContent = recording[name]?.[words.lang] ?? "";
     const speed = item.querySelector('[data-field="speedup"]');
     if (typeof recording.speedup === "number") {
-      speed.textContent = `${recording.speedup.toFixed(2)}×`;
-      speed.dataset.slower = String(recording.speedup < 1);
+      speed.textContent = ratio(recording.speedup, words.lang);
+      speed.dataset.slower = String(direction(recording.speedup) === "slower");
     }
     button.addEventListener("click", () => {
       trigger("open", { run: recording.id });

@@ -1,5 +1,5 @@
 /** The calculator of the How-it-works tab: sliders, results, the chart, and the measured runs beside it. */
-import { figure, isNumber, percent, ratio } from "../format.mjs";
+import { direction, figure, isNumber, percent, ratio } from "../format.mjs";
 import { bestK, breakEven, expectedTokens, textbook, usual } from "../how.mjs";
 import { chart, speedup } from "../how_chart.mjs";
 
@@ -48,7 +48,7 @@ export function mountCalculator({ part, find, words, lang, say, data }) {
     for (const [name, [value, form]] of Object.entries(out)) put(name, form(value, lang), value);
     put("best", best.k ? say("how_best", { k: best.k, speedup_x: best.speedup }) : words.how_best_none, best.k);
     put("even", even === null ? say("how_none", { most: MOST }) : String(even), even ?? "");
-    part.querySelector('[data-out="model"]').dataset.slower = String(speedup(now) < 1);
+    part.querySelector('[data-out="model"]').dataset.slower = String(direction(speedup(now)) === "slower");
     plot(now);
     for (const listener of listeners) listener(now);
   }
