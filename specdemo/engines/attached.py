@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import SIDES, Side
 from specdemo.engines.probe import Probe
+from specdemo.engines.wire.fields import excerpt
 from specdemo.errors import UsageError
 
 _NO_MODEL = "It answers, but does not serve the expected model {wanted}; it has {found}."
@@ -128,6 +129,6 @@ def _judge(
         )
         return down, f"The server at {target.shown_url} {reason}."
     if target.model is not None and target.model not in models:
-        found = ", ".join(models[:5]) or "none"
+        found = ", ".join(excerpt(model, 80) for model in models[:5]) or "none"
         return down, _NO_MODEL.format(wanted=target.model, found=found)
     return EngineState.READY, None

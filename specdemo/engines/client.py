@@ -23,6 +23,7 @@ from specdemo.engines.stream import Exchange
 from specdemo.engines.url import BaseUrl, parse_base_url
 from specdemo.engines.wire.completions import Split
 from specdemo.engines.wire.exposition import Exposition, parse
+from specdemo.engines.wire.fields import excerpt
 from specdemo.errors import EngineError, EngineProtocolError, EngineRejected, EngineUnavailable
 
 Clock = Callable[[], float]
@@ -101,7 +102,7 @@ class VllmEngine:
         listed = await self._models()
         entry = next((item for item in listed if item["id"] == self._model), None)
         if entry is None and self._model is not None:
-            known = ", ".join(str(item["id"]) for item in listed[:5])
+            known = ", ".join(excerpt(item["id"], 80) for item in listed[:5])
             raise EngineRejected(f"The engine at {self._base} does not serve {self._model!r} but {known}.")
         entry = entry or listed[0]
         self._model = str(entry["id"])

@@ -13,6 +13,7 @@ from specdemo.errors import ConfigError
 
 GIB = 2**30
 _CARD_LIMIT = 0.95  # of a card, for all engines together: drivers and contexts need the rest
+_LEAST_SHARE = 0.1  # with less of a card there is nothing to try
 _OVERHEAD = 1.5 * GIB  # CUDA context, activations, graphs; an estimate that only decides about a warning beforehand
 _ROUND = 2**26
 
@@ -81,10 +82,11 @@ def check_shares(standard: EngineSpec, speculative: EngineSpec, gpus: Sequence[G
                 f"set the memory share to {each:.2f} or less each, or give each engine its own card."
             )
         if sum(shares) * gpu.memory > gpu.free:
-            each = max(0.0, math.floor((gpu.free / gpu.memory - 0.02) / len(users) * 100) / 100)
+            each = math.floor((gpu.free / gpu.memory - 0.02) / len(users) * 100) / 100
+            advice = f"set the memory share to {each:.2f} each, or free" if each >= _LEAST_SHARE else "free"
             raise ConfigError(
                 f"GPU {gpu.index} has {gpu.free / GIB:.1f} of {gpu.memory / GIB:.1f} GiB free, "
-                f"but {sum(shares):.2f} of it was asked for; set the memory share to {each:.2f} each, or free the card."
+                f"but {sum(shares):.2f} of it was asked for; {advice} the card."
             )
         for spec, share in zip(users, shares, strict=True):
             _check_weights(spec, share, gpu)
@@ -96,8 +98,9 @@ def _check_weights(spec: EngineSpec, share: float, gpu: Gpu) -> None:
     known = sum(size for size in sizes if size is not None) / spec.tensor_parallel
     if known and known + _OVERHEAD > share * gpu.memory:
         needed = math.ceil((known + _OVERHEAD) / gpu.memory * 100) / 100
+        larger = f"a share of about {needed:.2f}, " if needed <= _CARD_LIMIT else ""
         raise ConfigError(
             f"The {spec.side.value} engine's weights ({known / GIB:.1f} GiB a card) do not fit into {share:.2f} of "
-            f"GPU {gpu.index} ({gpu.memory / GIB:.1f} GiB); it needs a share of about {needed:.2f}, more cards, "
+            f"GPU {gpu.index} ({gpu.memory / GIB:.1f} GiB); it needs {larger}more cards, "
             "or a smaller model."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 from specdemo.errors import EngineUnavailable
@@ -24,14 +25,19 @@ class PortReservation:
     """
 
     def __init__(self, port: int | None = None) -> None:
-        """A given port, or any free one. Raises PortTakenError when the given one is taken."""
+        """A given port, or any free one. Raises PortTakenError if it is taken, EngineUnavailable if it is no use."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port or 0))
-        except (OSError, OverflowError):
+        except (OSError, OverflowError) as error:
             self._socket.close()
-            raise PortTakenError(port or 0) from None
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+                raise PortTakenError(port or 0) from None
+            why = f"{error.strerror or error}".lower() if isinstance(error, OSError) else "no such port"
+            raise EngineUnavailable(
+                f"Port {port or 0} cannot be used here ({why}): choose one from 1024 to 65535, or none."
+            ) from None
         self.port: int = self._socket.getsockname()[1]
 
     def close(self) -> None:

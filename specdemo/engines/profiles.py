@@ -9,6 +9,7 @@ production       the article's large pair: tensor parallel, chunked prefill, 32k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -42,6 +43,9 @@ CPU_DRAFT_K = 3
 
 PRODUCTION_SAMPLING = Sampling(max_tokens=2048, temperature=0.7, top_p=0.9)
 """What the article samples with in production."""
+
+
+_GPU = re.compile(r"\d{1,3}|(?:GPU|MIG)-[\w/-]+", re.ASCII)  # a number, or an identifier as nvidia-smi -L prints it
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +229,31 @@ def _on_gpus(name: str, base: EngineSpec, wishes: Tuning, gpus: Sequence[Gpu]) -
     else:
         base = replace(base, memory_share=0.45 if name == "gpu_shared" else 0.9)
     spec = replace(_tuned(base, wishes), tensor_parallel=size)
-    wished_a, wished_b = wishes.gpus
-    places = (wished_a, wished_b) if wished_a and wished_b else _places(name, size, gpus)
+    places = _wished(wishes.gpus, size, gpus) or _places(name, size, gpus)
     standard, speculative = replace(spec, gpus=places[0]), replace(spec, gpus=places[1])
     return EnginePair(standard, speculative, name, parallel=not set(places[0].split(",")) & set(places[1].split(",")))
+
+
+def _wished(wishes: tuple[str | None, str | None], size: int, gpus: Sequence[Gpu]) -> tuple[str, str] | None:
+    """The user's own choice of cards, None if there is none. Raises ConfigError for one that cannot work."""
+    chosen = ["".join((wish or "").split()) for wish in wishes]
+    if not any(chosen):
+        return None
+    if not all(chosen):
+        raise ConfigError("Name the GPUs of both engines (`standard_gpus`, `speculative_gpus`), or of neither.")
+    known = {str(gpu.index) for gpu in gpus}
+    for side, text in zip(("standard", "speculative"), chosen, strict=True):
+        numbers = text.split(",")
+        if not all(_GPU.fullmatch(number) for number in numbers) or len(set(numbers)) != len(numbers):
+            raise ConfigError(f"`{side}_gpus` is a list of different GPU numbers such as `0,1`, not {text[:60]!r}.")
+        missing = [number for number in numbers if known and number.isdecimal() and number not in known]
+        if missing:
+            raise ConfigError(f"`{side}_gpus` names GPU {missing[0]}, but here are {', '.join(sorted(known))}.")
+        if len(numbers) < size:
+            raise ConfigError(
+                f"`{side}_gpus` names {len(numbers)} of the {size} GPUs that tensor parallel {size} needs."
+            )
+    return chosen[0], chosen[1]
 
 
 def _places(name: str, size: int, gpus: Sequence[Gpu]) -> tuple[str, str]:

@@ -218,7 +218,7 @@ def tls_context(ca_file: Path | str | None) -> ssl.SSLContext:
 def _transport(base: BaseUrl, ca_file: Path | str | None, clock: Clock, limits: Limits) -> httpx.AsyncBaseTransport:
     """Direct, unless the environment names a proxy for a host that is not this machine (faults B19, C24)."""
     context = tls_context(ca_file) if base.secure else None
-    proxy = None if base.loopback or proxy_bypass(base.host) else _environment_proxy(base.secure)
+    proxy = None if base.loopback or _bypassed(base) else _environment_proxy(base.secure)
     if proxy is None:
         return DirectTransport(clock, limits, context)
     try:
@@ -227,6 +227,11 @@ def _transport(base: BaseUrl, ca_file: Path | str | None, clock: Clock, limits: 
         raise ConfigError(
             "The proxy named in the environment cannot be used; correct it or add the host to NO_PROXY."
         ) from None
+
+
+def _bypassed(base: BaseUrl) -> bool:
+    """Whether NO_PROXY names the host, alone or with its port."""
+    return bool(proxy_bypass(base.host) or (":" not in base.host and proxy_bypass(f"{base.host}:{base.port}")))
 
 
 def _environment_proxy(secure: bool) -> str | None:

@@ -127,6 +127,7 @@ def _host(host: str) -> str:
     if not host:
         raise ConfigError(f"The engine address has no host; {_EXAMPLE}.")
     if ":" in host:
+        host = host.replace("%25", "%", 1)  # before a zone, as RFC 6874 has it in URLs; the system wants it bare
         try:
             ipaddress.IPv6Address(host)
         except ValueError:

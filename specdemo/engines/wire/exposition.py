@@ -121,7 +121,7 @@ def _number(raw: str) -> float | None:
         value = float(raw)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def _unescape(match: re.Match[str]) -> str:

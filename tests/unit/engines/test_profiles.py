@@ -162,6 +162,12 @@ def test_the_users_own_prefill_choice_stays() -> None:
         ("gpu_shared", {"gpus": ()}, "needs 1 GPUs"),
         ("gpu_shared", {"gpus": cards(1), "tuning": Tuning(memory_share=0.5)}, "ask for 1.00 of GPU 0; set the memory share to 0.47"),
         ("gpu_shared", {"gpus": cards(1, free=40)}, "has 40.0 of 80.0 GiB free, but 0.90 of it was asked for; set the memory share to 0.24 each"),
+        ("gpu_shared", {"gpus": cards(1, free=8)}, "8.0 of 80.0 GiB free, but 0.90 of it was asked for; free the card."),
+        ("gpu_each", {"gpus": cards(2), "tuning": Tuning(gpus=("0", None))}, "Name the GPUs of both engines"),
+        ("gpu_each", {"gpus": cards(2), "tuning": Tuning(gpus=("0", "7"))}, "`speculative_gpus` names GPU 7, but here are 0, 1."),
+        ("gpu_each", {"gpus": cards(2), "tuning": Tuning(gpus=("--x", "1"))}, "`standard_gpus` is a list of different GPU numbers"),
+        ("gpu_each", {"gpus": cards(2), "tuning": Tuning(gpus=("0,0", "1"))}, "different GPU numbers"),
+        ("gpu_each", {"gpus": cards(4), "tuning": Tuning(gpus=("0", "1"), tensor_parallel=2)}, "names 1 of the 2 GPUs that tensor parallel 2"),
         ("cpu", {"flags": ["--port=1"]}, "cannot be passed through"),
     ],
 )  # fmt: skip
@@ -178,6 +184,22 @@ def test_weights_must_fit(tmp_path: Path) -> None:
         file.truncate(20 * GIB)  # sparse: takes no disk
     with pytest.raises(ConfigError, match=r"weights \(20.0 GiB a card\) do not fit into 0.45 of GPU 0 .* about 0.90"):
         pair("gpu_shared", model=str(tmp_path), gpus=cards(1, memory=24, free=24))
+
+
+def test_weights_beyond_any_share(tmp_path: Path) -> None:
+    """No share above the whole card is advised."""
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.truncate(40 * GIB)
+    with pytest.raises(ConfigError, match=r"do not fit .* it needs more cards, or a smaller model"):
+        pair("gpu_shared", model=str(tmp_path), gpus=cards(1, memory=24, free=24))
+
+
+def test_cards_as_the_user_names_them() -> None:
+    """Blanks do not count, and identifiers are taken as they are."""
+    found = pair("gpu_each", gpus=cards(4), tuning=Tuning(gpus=("0, 1", " 2,3 "), tensor_parallel=2))
+    assert (found.standard.gpus, found.speculative.gpus, found.parallel) == ("0,1", "2,3", True)
+    found = pair("gpu_each", gpus=cards(2), tuning=Tuning(gpus=("GPU-1a-2b", "MIG-3c/4")))
+    assert (found.standard.gpus, found.speculative.gpus) == ("GPU-1a-2b", "MIG-3c/4")
 
 
 def test_wishes_replace_the_profiles_choice() -> None:

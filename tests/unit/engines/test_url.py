@@ -114,3 +114,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         return
     assert httpx.URL(base.api).host
     assert base.api == parse_base_url(base.api).api
+
+
+def test_a_zone_is_written_in_either_way() -> None:
+    """RFC 6874 escapes the percent sign of fe80::1%eth0 in a URL; a connection needs it bare."""
+    for text in ("http://[fe80::1%25eth0]:8000", "http://[fe80::1%eth0]:8000/v1"):
+        base = parse_base_url(text)
+        assert (base.host, base.port) == ("fe80::1%eth0", 8000)

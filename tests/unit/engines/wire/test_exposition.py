@@ -106,6 +106,7 @@ def test_nonsense_is_skipped() -> None:
         line("num_requests_running", "NaN")
         + line("num_requests_waiting", "+Inf")
         + line("generation_tokens_total", "x1")
+        + line("prefix_cache_hits_total", -3)
         + line("spec_decode_num_accepted_tokens_per_pos_total", 5, position="-1")
         + line("spec_decode_num_accepted_tokens_per_pos_total", 5, position="99999")
         + line("spec_decode_num_accepted_tokens_per_pos_total", 5, position="4000")
