@@ -25,7 +25,7 @@ def assess(record: RunRecord, *, recorded: bool = False) -> Assessment:
     plan, facts = header.plan, header.facts[1]
     outcomes = [collect(record.events, side) for side in SIDES]
     meters = [_meter(record, side) for side in SIDES]
-    results = [_side(outcome, meter) for outcome, meter in zip(map(_believed, outcomes), meters, strict=True)]
+    results = [_side(outcome, meter) for outcome, meter in zip(outcomes, meters, strict=True)]
     standard, speculative = outcomes
     checks = comparability.merge(header.checks, comparability.after(standard, speculative))
     verdict = judge(

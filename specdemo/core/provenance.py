@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from specdemo.core import odd
 from specdemo.core.events import Event, RequestSpeculation, Side
 from specdemo.core.outcome import Outcome, collect
 from specdemo.core.results import Provenance, Step, TokenOrigin
@@ -54,6 +55,8 @@ def of_outcome(outcome: Outcome, *, plain: bool | None = None) -> Provenance:
         reason = "No token has arrived." if outcome.ids is not None else "The server sends no token ids."
         return Provenance(reason=reason)
     spec = outcome.finished.speculation if outcome.finished else None
+    if spec is not None and not odd.sound_request(spec):
+        spec = None
     if spec is None and (outcome.side is Side.STANDARD if plain is None else plain):
         return _all_target(chunks)
     if spec is None:

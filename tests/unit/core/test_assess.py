@@ -186,5 +186,9 @@ def test_surplus_ids_do_not_make_the_text_another() -> None:
 def test_odd_step_lists_are_not_laid_on_the_text() -> None:
     """A count below 0 is no step."""
     spec = RequestSpeculation(2, 8, 1, 4, accepted_per_step=(-1, 2))
-    found = assess(record(ids_stream(A, [1], [2], [3], [4]), ids_stream(B, [1], [2, 3], [4], spec=spec)))
-    assert found.speculative.provenance.origins == ("target", "draft", "target", "target")
+    run = record(ids_stream(A, [1], [2], [3], [4]), ids_stream(B, [1], [2, 3], [4], spec=spec))
+    assert assess(run).speculative.provenance.origins == ("target", "draft", "target", "target")
+    far = replace(spec, accepted_per_step=(-7, 0, -7))
+    merged = record(ids_stream(A, [1], [2]), ids_stream(B, [1], [2, 3, 4], [5, 6], spec=far))
+    shown = [entry.get("o") for frame in replay(merged) for entry in unpacked(frame) if entry.get("s") == str(B)]
+    assert [letters for letters in shown if letters] == ["t", "ddt", "dt", "tddtdt"]
