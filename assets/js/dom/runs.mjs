@@ -5,7 +5,7 @@
 import { fill } from "../engines.mjs";
 import { PAGE_SIZE, emptiness, link, place, report, row, whose } from "../runs.mjs";
 import { drawComparison } from "./compare.mjs";
-import { change, copyText, setShared } from "./share.mjs";
+import { asking, change, copyText, setShared } from "./share.mjs";
 
 const TYPING = 250; // ms without a key before a search is sent
 const AGAIN = 3000; // ms between two looks at a list in which something runs
@@ -26,7 +26,7 @@ export async function mount({ element, trigger, root }) {
     if (state.kind !== "run") asked.set("kind", state.kind);
     let answer = null;
     try {
-      const reply = await fetch(new URL(`runs?${asked}`, root), { cache: "no-store" });
+      const reply = await fetch(new URL(`runs?${asked}`, root), { cache: "no-store", headers: asking() });
       answer = reply.ok ? await reply.json() : null;
     } catch {
       answer = null;
@@ -213,7 +213,7 @@ export async function mount({ element, trigger, root }) {
     const box = find("compare");
     const asked = new URLSearchParams({ a, b });
     try {
-      const reply = await fetch(new URL(`runs/compare?${asked}`, root), { cache: "no-store" });
+      const reply = await fetch(new URL(`runs/compare?${asked}`, root), { cache: "no-store", headers: asking() });
       const answer = await reply.json();
       if (!reply.ok) return failed(answer.error ?? answer.detail);
       drawComparison(box, answer, words);

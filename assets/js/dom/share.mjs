@@ -3,10 +3,16 @@ import { link } from "../runs.mjs";
 
 const OURS = { "x-specdemo": "1" }; // what changes something asks for it: no other site's script can send it
 
+/** The page's language may be another than the browser's (?lang=, see language.js); the server answers in the page's. */
+export const asking = () => ({ "accept-language": navigator.language });
+
 /** Asks the server for a change. @returns {Promise<{ok: boolean, answer: object, error: string}>} */
 export async function change(root, path, options) {
   try {
-    const reply = await fetch(new URL(path, root), { ...options, headers: { ...OURS, ...options.headers } });
+    const reply = await fetch(new URL(path, root), {
+      ...options,
+      headers: { ...OURS, ...asking(), ...options.headers },
+    });
     const text = await reply.text();
     let answer = {};
     try {
