@@ -52,6 +52,8 @@ TABLE: dict[type[Exception], tuple[type[EngineError], str]] = {
 }
 """Each httpx exception; the nearest base class counts for those that are not in it."""
 
+_WRONG_CERTIFICATE = frozenset({9, 10, 62, 64})
+"""OpenSSL's numbers for not yet valid, expired, another host, another address: no authority's file helps there."""
 _GATEWAY = frozenset({502, 504, *range(520, 525)})
 """What proxies say when the server behind them does not answer, a content network's own numbers among them."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL})
@@ -65,7 +67,11 @@ def translate(error: Exception, where: str) -> EngineError:
     """The EngineError for an httpx exception. ``where`` is an address without secrets."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        reason = excerpt(str(getattr(cause, "verify_message", "") or "unknown reason"), 80)
+        reason = excerpt(str(getattr(cause, "verify_message", "") or "unknown reason"), 80).rstrip(".")
+        if getattr(cause, "verify_code", None) in _WRONG_CERTIFICATE:
+            return EngineUnavailable(
+                f"The certificate of {where} is not valid ({reason}); correct the address or the server's certificate."
+            )
         return EngineUnavailable(
             f"The certificate of {where} is not trusted ({reason}); "
             "name your certificate authority's file in the CA file setting."

@@ -23,6 +23,10 @@ BODY = "specdemo.body"
 """Response extension that holds the :class:`Body`."""
 
 
+STALE_S = 2.0
+"""How soon a connection that was closed long ago shows it: a round trip, and as much again lost."""
+
+
 class StaleConnection(httpx.RemoteProtocolError):
     """A kept connection had been closed by the server before it could take the request: safe to try once more."""
 
@@ -126,14 +130,17 @@ class DirectTransport(httpx.AsyncBaseTransport):
         message = _message(request) + await request.aread()
         link = self._take(origin) or await self._connect(origin)
         reused, link.used = link.used, True
+        sent = asyncio.get_running_loop().time()
         try:
             head, first = await self._exchange(link, message, request)
             give_back = (lambda kept: self._keep(origin, kept)) if head.keep_alive else None
             body = Body(link, framing(head), first, give_back)
         except httpx.TransportError as error:
             link.drop()
-            # Nothing of the reply has come on a connection that had been idle: the server had closed it before.
-            if reused and not isinstance(error, httpx.TimeoutException):
+            # Nothing of the reply has come on a connection that had been idle: the server had closed it before. Later
+            # it may have died of this very request.
+            late = asyncio.get_running_loop().time() - sent > STALE_S
+            if reused and not late and not isinstance(error, httpx.TimeoutException):
                 # What closed this one (a restart, a firewall) closed the others too: the retry gets a new one.
                 for other in self._idle.pop(origin, []):
                     self._forget(other)

@@ -55,6 +55,21 @@ def test_certificates() -> None:
     assert "https://" in str(translate(plain, WHERE))
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "advice"),
+    [(10, "certificate has expired", "correct the address"), (62, "Hostname mismatch, not valid for 'h'.", "correct the"),
+     (18, "self-signed certificate", "CA file"), (20, "unable to get local issuer certificate", "CA file")],
+)  # fmt: skip
+def test_advice_by_what_is_wrong_with_a_certificate(code: int, said: str, advice: str) -> None:
+    """A certificate authority's file helps against an unknown issuer alone."""
+    error, cause = httpx.ConnectError("x"), ssl.SSLCertVerificationError(1, "verify failed")
+    cause.verify_code, cause.verify_message = code, said
+    error.__cause__ = cause
+    text = str(translate(error, "https://h:1"))
+    assert advice in text
+    assert ".)" not in text
+
+
 @pytest.mark.parametrize("cause", [ConnectionResetError(104, "x"), ConnectionAbortedError("SSL handshake")])
 def test_a_greeting_that_is_broken_off(cause: OSError) -> None:
     """Somebody listens where TLS is not understood: then the engine need not be started."""

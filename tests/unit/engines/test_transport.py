@@ -92,6 +92,22 @@ async def test_after_one_stale_connection_the_retry_opens_a_new_one() -> None:
         assert server.accepted == opened + 1
 
 
+async def test_a_kept_connection_that_breaks_later_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that took the request and died over it would die again: that request is not sent twice."""
+    monkeypatch.setattr("specdemo.engines.transport.STALE_S", 0.05)
+    async with serving({"reply": {"delay_s": 10}}) as server, client() as http:
+        await http.get(server.base_url + "/version")
+        asked = asyncio.create_task(http.post(server.base_url + "/v1/completions", json={"stream": True}))
+        while not server.requests:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+        for connection in list(server.connections):
+            connection.reset()
+        with pytest.raises(httpx.TransportError) as caught:
+            await asked
+        assert not isinstance(caught.value, StaleConnection)
+
+
 async def test_a_slow_reader_holds_the_server_back() -> None:
     """What nobody reads yet is bounded; everything arrives once it is read."""
     size, pieces = 1_000_000, 30
