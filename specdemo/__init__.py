@@ -257,6 +257,7 @@ cli/                        the commands
   serve.py                  specdemo serve
   bench_common.py           what bench, validate and gate share
   document.py               a report in the terminal
+  together.py               flags and files checked first
   bench.py                  specdemo bench
   sweep.py                  specdemo bench --sweep-k
   validate.py               specdemo validate

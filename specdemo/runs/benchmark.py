@@ -162,7 +162,6 @@ class Benchmark:
         self._sender = Sender(
             self._plan, self._keep, around.clock, around.sleep, self._stopped, self._zero, self._number, asked
         )
-        facts: tuple[EngineFacts | None, EngineFacts | None] = (None, None)
         try:
             facts = await self._facts()
             check_same(self._before, facts)
