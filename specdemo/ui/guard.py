@@ -12,13 +12,13 @@ import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specdemo.ui import surface
 from specdemo.ui.door import Door
-from specdemo.ui.i18n import language
+from specdemo.ui.i18n import Lang, language
 from specdemo.ui.presence import Presence
 from specdemo.ui.quota import Quota, Refused
 from specdemo.ui.visitors import Cookies, Visitor, address_of
@@ -50,6 +50,11 @@ FIXED_HEADERS = {
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Answered without sign-in and limits: a load balancer has no password, and nothing is told there."""
 _SCRIPT = re.compile(rb"<script(?=[\s>])")
+
+
+def _language(scope: Scope) -> Lang:
+    """Gradio's events carry the page's own query, and with it the language that was chosen there."""
+    return language(QueryParams(scope.get("query_string", b"")), Headers(scope=scope).get("accept-language"))
 
 
 class Guard:
@@ -168,14 +173,13 @@ class Guard:
         return PlainTextResponse("This page asks for a name and a password.\n", 401, asking)
 
     def _limited(self, error: Refused, scope: Scope) -> Response:
-        headers = Headers(scope=scope)
-        text = error.text(language(None, headers.get("accept-language")))
+        text = error.text(_language(scope))
         again = {"retry-after": str(error.retry_s)} if error.retry_s else {}
         return self._no(error.reason, 429, text, again)
 
     def _too_large(self, scope: Scope, most: int) -> Response:
         error = Refused("size", limit=max(1, round(most / 1_000_000)))
-        return self._no("size", 413, error.text(language(None, Headers(scope=scope).get("accept-language"))))
+        return self._no("size", 413, error.text(_language(scope)))
 
     def _no(self, reason: str, status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
         self._refused(reason)
