@@ -52,7 +52,8 @@ class Desk:
         """Queue a run, within its visitor's limits. Raises SpecDemoError with the sentence for the visitor."""
         plan = form.plan()
         self._services.check_ready()
-        return self._services.start(plan, who, keep=form.keep is not False)
+        # A program may send 0 or "no": only what asks for it plainly, or says nothing, is kept.
+        return self._services.start(plan, who, keep=form.keep in (True, None))
 
     async def run(self, form: Form, lang: Lang, visitor: str = "", who: Visitor = NOBODY) -> AsyncIterator[Update]:
         """One run as long as its visitor is there; leaving, in whatever way, stops both engines."""

@@ -76,6 +76,17 @@ def test_a_large_seed_is_sent_as_it_is(seed: int) -> None:
     assert Form("hi", seed=seed).plan().prompt.sampling.seed == seed
 
 
+@pytest.mark.parametrize(
+    ("keep", "kept"), [(True, True), (None, True), (1, True), (False, False), (0, False), ("no", False), ([], False)]
+)
+async def test_a_run_is_kept_when_that_is_plainly_wanted(keep: Any, kept: bool) -> None:
+    """Whatever a program sends for no is no."""
+    place = world()
+    live = Desk(place.services).begin(Form("go", keep=keep))
+    assert live.keep is kept
+    await place.services.registry.aclose()
+
+
 async def _all(updates: Any) -> list[Any]:
     return [update async for update in updates]
 
