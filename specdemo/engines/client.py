@@ -33,7 +33,8 @@ Splitter = Callable[[], Split]
 _LOGPROB_LADDER = (20, 5, 2, 1)
 """Candidates to ask for; engines refuse more than their ``--max-logprobs``."""
 _SHOWN = 5
-_MISSING = (404, 405, 501)
+_MISSING = frozenset({204, *range(300, 400), 403, 404, 405, 501})
+"""Statuses of a route that is not there, or that a gateway does not let through."""
 
 
 class VllmEngine:
@@ -173,8 +174,16 @@ class VllmEngine:
         return self._model
 
     async def _optional(self, method: str, path: str, body: object = None) -> Any:
-        """The JSON of a route that not every server has; None where it is missing or refuses."""
-        reply = await self._session.fetch(method, self._base.root + path, body)
+        """The JSON of a route that not every server has; None where it is missing or refuses.
+
+        What is only asked for (GET) may also stay silent or answer nonsense; the engine can be used all the same.
+        """
+        try:
+            reply = await self._session.fetch(method, self._base.root + path, body)
+        except EngineError:
+            if method == "GET":
+                return None
+            raise
         if reply.status in _MISSING or (reply.status == 200 and not reply.body.strip()):
             return None
         if reply.status != 200:

@@ -1,5 +1,6 @@
 """What stands between an engine and its client, and what it may say of itself."""
 
+import asyncio
 import time
 
 import pytest
@@ -55,3 +56,24 @@ async def test_foreign_model_names_fit_into_a_sentence(name: str) -> None:
     for text in said:
         assert len(text) < 600
         assert text.isprintable()
+
+
+@pytest.mark.parametrize("path", ["/version", "/server_info"])
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\nxx"])
+async def test_a_route_that_is_only_asked_for_may_fail(path: str, answer: bytes) -> None:
+    """An engine that lists its model can be used, whatever its other routes answer, if anything."""
+    models = b'{"data":[{"id":"m"}]}'
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        found = models if "/v1/models" in head else b""
+        said = b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (200 if found else 404, len(found))
+        writer.write(answer if f" {path}" in head else said + found)
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        engine = VllmEngine(Side.STANDARD, f"http://127.0.0.1:{port}")
+        assert ((await engine.facts()).model, (await engine.facts()).version) == ("m", None)
+        await engine.aclose()
