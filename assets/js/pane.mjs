@@ -46,13 +46,15 @@ export function mount({ element, props, watch, trigger }) {
   watch("value", read);
 }
 
-let chinese = null; // asked for once
+let chinese = null; // asked for once, if the answer is one
 
 /** The server's sentences in a language; null for English, which comes with each frame. */
-async function sentencesIn(lang) {
+export async function sentencesIn(lang) {
   if (!String(lang ?? "").startsWith("zh")) return null;
   chinese ??= fetch(new URL("assets/i18n/sentences/zh.json", pageRoot())).then((answer) =>
     answer.ok ? answer.json() : null,
   );
-  return chinese.catch(() => null);
+  const found = await chinese.catch(() => null);
+  if (found === null) chinese = null; // a lost connection: the next run asks again
+  return found;
 }
