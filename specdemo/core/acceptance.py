@@ -95,10 +95,12 @@ def from_counters(
 ) -> CounterDelta:
     """Acceptance of the whole engine between two readings; ``own_tokens`` is what our request got.
 
-    A restart in between (another epoch, or a counter that fell) voids it, also one that only a reading in between
-    shows (``fell``). ``other_tokens`` counts what the engine generated for others meanwhile, None if it cannot tell.
+    A restart in between (another epoch, a counter that fell or is gone) voids it, also one that only a reading in
+    between shows (``fell``). ``other_tokens`` counts what the engine generated for others meanwhile, None if it cannot
+    tell.
     """
-    if fell or restarted(before, after):
+    gone = any(old is not None and new is None for old, new in _series(before, after))
+    if fell or restarted(before, after) or gone:
         return CounterDelta(Acceptance(reason=sentence("counters_restarted")), reset=True)
     drafts = _delta(before.drafts, after.drafts)
     drafted = _delta(before.draft_tokens, after.draft_tokens)
@@ -134,13 +136,16 @@ def restarted(before: SpecCounters, after: SpecCounters) -> bool:
     """Whether an engine's counters began anew between two readings."""
     if before.epoch is not None and after.epoch is not None and before.epoch != after.epoch:
         return True
-    pairs = (
+    return any(old is not None and new is not None and new < old for old, new in _series(before, after))
+
+
+def _series(before: SpecCounters, after: SpecCounters) -> tuple[tuple[float | None, float | None], ...]:
+    return (
         (before.drafts, after.drafts),
         (before.draft_tokens, after.draft_tokens),
         (before.accepted_tokens, after.accepted_tokens),
         (before.generation_tokens, after.generation_tokens),
     )
-    return any(old is not None and new is not None and new < old for old, new in pairs)
 
 
 def _positions(before: tuple[float, ...], after: tuple[float, ...], drafts: int) -> tuple[float, ...]:

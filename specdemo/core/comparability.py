@@ -125,10 +125,15 @@ def _text(value: int | None) -> str | None:
 def _equal(name: str, words: str, left: str | None, right: str | None) -> Iterator[Check]:
     if left is None or right is None:
         return
-    if left == right:
+    if _spelt(left) == _spelt(right):
         yield Check(name, "ok", sentence("setting_same", words=words, value=left))
     else:
         yield Check(name, "warn", sentence("setting_other", words=words, left=left, right=right))
+
+
+def _spelt(value: str) -> str:
+    """A setting as versions of an engine agree on it: "True" is "true", and "torch.float16" is "float16"."""
+    return value.strip().lower().removeprefix("torch.")
 
 
 def _device(left: EngineFacts, right: EngineFacts, mode: Mode) -> Iterator[Check]:

@@ -339,12 +339,12 @@ class SideMeter:
 
 def meter_for(side: Side, facts: EngineFacts | None, *, control: bool = False) -> SideMeter:
     """A meter that knows what the engine says of its drafting, if it does; in a control both are the standard one."""
-    if control:
-        return SideMeter(side, plain=True, engine=Side.STANDARD)
+    engine = Side.STANDARD if control else side
+    plain = engine is Side.STANDARD
     if facts is None:
-        return SideMeter(side)
-    plain = True if facts.speculating is False else None
-    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS, plain=plain)
+        return SideMeter(side, plain=plain, engine=engine)
+    plain = plain if facts.speculating is None else not facts.speculating
+    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS, plain=plain, engine=engine)
 
 
 def side_metrics(events: Iterable[Event], side: Side, *, k: int | None = None) -> SideMetrics:

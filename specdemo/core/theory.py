@@ -183,4 +183,4 @@ def _chunks(outcome: Outcome) -> list[Tokens]:
 
 
 def _over(gaps: list[float], base: float) -> float | None:
-    return median(gaps) / base if gaps else None
+    return max(0.0, median(gaps)) / base if gaps else None  # rounded stamps may step back

@@ -180,3 +180,10 @@ def test_more_accepted_than_drafted_is_no_rate() -> None:
     shares = from_counters(SpecCounters(0, 0, 0), SpecCounters(5, 20, 10, (9, 1)), own_tokens=None).acceptance
     assert (shares.rate, shares.per_position) == (0.5, ())
     assert exact(RequestSpeculation(2, 8, 4, 4, histogram=(0, 0, 5, 0, 0))).per_position == ()
+
+
+def test_a_series_that_vanished_is_a_restart() -> None:
+    """A10: an engine whose counters are gone at the end had some: what is left is not its sum."""
+    before = SpecCounters(100, 400, 200, generation_tokens=900)
+    found = from_counters(before, SpecCounters(generation_tokens=903), own_tokens=3)
+    assert (found.reset, found.acceptance.reason) == (True, sentence("counters_restarted"))

@@ -192,3 +192,15 @@ def test_odd_step_lists_are_not_laid_on_the_text() -> None:
     merged = record(ids_stream(A, [1], [2]), ids_stream(B, [1], [2, 3, 4], [5, 6], spec=far))
     shown = [entry.get("o") for frame in replay(merged) for entry in unpacked(frame) if entry.get("s") == str(B)]
     assert [letters for letters in shown if letters] == ["t", "ddt", "dt", "tddtdt"]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_standard_engine_that_speculates_is_not_said_to_draft_nothing(*, control: bool) -> None:
+    """A38: by mistake both addresses name a speculative engine; its bursts are no merged steps."""
+    facts = (replace(FACTS[0], speculating=True), replace(FACTS[0 if control else 1], speculating=True))
+    plan = RunPlan(Prompt(text="x"), mode="measure", control=control)
+    found = assess(record(ids_stream(A, [1], [2, 3], [4]), ids_stream(B, [1], [2, 3], [4]), plan=plan, facts=facts))
+    for side in (found.standard, found.speculative):
+        assert side.metrics.acceptance.reason == "The engine reported neither per-request numbers nor counters."
+        assert side.metrics.tokens_per_step == pytest.approx(1.5)
+        assert side.provenance.origins[1] == "draft"

@@ -219,3 +219,11 @@ def test_a_prompt_that_nobody_counted_is_no_other_prompt(counted: int) -> None:
     sides = [collect(ids_stream(side, [1], usage=1, prompt=size, cached=min(size, 0)), side)
              for size, side in ((12, A), (counted, B))]  # fmt: skip
     assert after(*sides) == ()
+
+
+def test_one_setting_in_two_spellings_is_the_same() -> None:
+    """A38: versions of an engine write the same value differently."""
+    std = replace(STD, dtype="torch.bfloat16", settings=(("prefix_caching", "True"),))
+    spec = replace(SPEC, dtype="bfloat16", settings=(("prefix_caching", "true"),))
+    told = levels(std, spec)
+    assert (told["dtype"], told["prefix_caching"]) == ("ok", "ok")

@@ -100,6 +100,8 @@ def test_step_costs_are_medians_over_the_standard_gap() -> None:
     assert step_costs(left, right) == (pytest.approx(1.2), pytest.approx(1.5))
     assert step_costs(left, right, always_drafted=True) == (None, pytest.approx(1.2))
     assert step_costs(collect((), A), right) == (None, None)
+    back = collect(stream(B, [(0.1000001, [1], ""), (0.1, [2, 3], "")]), B)
+    assert step_costs(left, back) == (None, 0.0)
 
 
 def test_merged_chunks_give_no_costs() -> None:
