@@ -123,11 +123,10 @@ def _judge(
     down = EngineState.DEAD if was_ready else EngineState.FAILED
     if health == "silent":
         return down, f"Nobody answers at {target.shown_url}: start that engine or correct its URL."
+    if health == "dead":  # vLLM still lists its models then
+        return down, f"The server at {target.shown_url} says that its engine is gone."
     if models is None:
-        reason = (
-            "says that its engine is gone" if health == "dead" else "does not list its models (a key may be missing)"
-        )
-        return down, f"The server at {target.shown_url} {reason}."
+        return down, f"The server at {target.shown_url} does not list its models (a key may be missing)."
     if target.model is not None and target.model not in models:
         found = ", ".join(excerpt(model, 80) for model in models[:5]) or "none"
         return down, _NO_MODEL.format(wanted=target.model, found=found)

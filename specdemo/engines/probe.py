@@ -10,8 +10,10 @@ import httpx
 
 from specdemo.core.engine import EngineSpec
 
-Health = Literal["ok", "dead", "silent"]
-"""ok: 200. dead: the server says that its engine is gone (any other status). silent: no answer."""
+Health = Literal["ok", "dead", "unknown", "silent"]
+"""ok: 200. dead: the server says that its engine is gone. unknown: no such route, or a refusal. silent: no answer."""
+
+_GONE = (500, 502, 503, 504)
 
 _MOST_BYTES = 1_000_000
 _WARM_UP_TEXT = "one two three four five six seven eight, one two three four five six seven eight, one two three"
@@ -40,7 +42,7 @@ class Probe:
         status, _ = await self._get("/health")
         if status is None:
             return "silent"
-        return "ok" if status == 200 else "dead"
+        return "ok" if status == 200 else "dead" if status in _GONE else "unknown"
 
     async def models(self) -> tuple[str, ...] | None:
         """Ids listed by /v1/models; None where it does not answer as such."""

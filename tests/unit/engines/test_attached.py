@@ -65,6 +65,9 @@ async def test_both_ready() -> None:
     [
         (engine(health=None), "Nobody answers at http://standard"),
         (engine(health=503, models={"detail": "x"}), "says that its engine is gone"),
+        (engine(health=503), "says that its engine is gone"),
+        (engine(health=502), "says that its engine is gone"),
+        (engine(health=404, models={"object": "list"}), "does not list its models"),
         (engine(models={"object": "list"}), "does not list its models"),
         (engine(key="sk-1"), "a key may be missing"),
         (engine(models=("other", "third")), "does not serve the expected model demo; it has other, third"),
@@ -115,9 +118,26 @@ async def test_an_engine_that_was_ready_is_dead() -> None:
     await both.aclose()
 
 
-async def test_a_server_without_health_is_ready() -> None:
+async def test_a_dead_engine_whose_server_goes_on() -> None:
+    """A23: vLLM's server may answer on after its engine is gone, and lists its models all the same."""
+    answers = [engine(), engine(health=503)]
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        return answers[0](request)
+
+    both = control(handler)
+    await both.look()
+    assert both.statuses()[0].state is EngineState.READY
+    answers.pop(0)
+    await both.look()
+    assert both.statuses()[0].state is EngineState.DEAD
+    await both.aclose()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 501])
+async def test_a_server_without_health_is_ready(status: int) -> None:
     """OpenAI-compatible servers without /health count by their list of models."""
-    both = control(engine(health=404))
+    both = control(engine(health=status))
     await both.look()
     assert both.statuses()[0].state is EngineState.READY
     await both.aclose()
