@@ -64,6 +64,21 @@ async def test_forged_cookies_make_nobody(cookie: str) -> None:
             assert COOKIE in reply.headers["set-cookie"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    ['prefs={"a":1}', "a[b]=c", "x=a,b c", "bare", "=v", "", 'x="open', "x=\u00e9", "path=/", "expires=Wed, 01 Jan 2020",
+     "secure", f"{COOKIE}=bob.other", f"x{COOKIE}=1", f"{COOKIE}"],
+)  # fmt: skip
+def test_cookies_of_other_sites_of_this_host_do_no_harm(other: str) -> None:
+    """Whatever stands beside ours, in whatever order or in a line of its own, the visitor is still known."""
+    cookies = Cookies("s")
+    own = cookies.header("ann", secure=False).partition(";")[0]
+    second = Cookies("of another specdemo").header("ben", secure=False).partition(";")[0]
+    for lines in ([f"{other}; {own}"], [f"{own};{other}"], [f"{second}; {own}; {other}"], [other, own], [own, other]):
+        raw = [(b"cookie", line.encode("latin1")) for line in lines]
+        assert cookies.read(Headers(raw=raw)) == "ann", lines
+
+
 def test_framed_cookies_are_partitioned() -> None:
     """In a frame of a hosting site the cookie is for that site's frame alone; over https it never goes plain."""
     framed = Cookies("s", framed=True).header("ann", secure=True)
