@@ -135,9 +135,10 @@ def _object_form(reader: _Reader, most: int) -> tuple[str | None, list[str]]:
     """(the key of the list of rows if it wraps one, the other keys)."""
     keys: list[str] = []
     lists: set[str] = set()
-    line = reader.line()
+    line, beside = reader.line(), 0
     reader.take("{")
     while reader.peek() != "}":
+        begun = reader.at
         key = reader.key()
         keys.append(key)
         if key in WRAPPERS and reader.peek() == "[":
@@ -148,6 +149,9 @@ def _object_form(reader: _Reader, most: int) -> tuple[str | None, list[str]]:
                 reader.value()
             except RowTooLong:
                 raise RowTooLong(line) from None
+            beside += reader.at - begun
+            if beside > reader.longest:  # millions of short keys would take a minute to read
+                raise RowTooLong(line)
         if reader.peek() != "}":
             reader.take(",")
             if reader.peek() == "}":
@@ -165,7 +169,7 @@ class _Reader:
 
     def __init__(self, text: str, longest: int) -> None:
         self._text = text
-        self._longest = longest
+        self.longest = longest
         self._base = 0
         self._window = text[: 2 * longest]
         self._line, self._counted = 1, 0
@@ -214,8 +218,8 @@ class _Reader:
     def value(self) -> object:
         """The value at this place, decoded whole."""
         self.peek()
-        if self._base + len(self._window) < min(len(self._text), self.at + self._longest):
-            self._base, self._window = self.at, self._text[self.at : self.at + 2 * self._longest]
+        if self._base + len(self._window) < min(len(self._text), self.at + self.longest):
+            self._base, self._window = self.at, self._text[self.at : self.at + 2 * self.longest]
         start = self.at - self._base
         try:
             value, end = _DECODER.raw_decode(self._window, start)
@@ -226,7 +230,7 @@ class _Reader:
             raise self.fault(error.msg, self._base + error.pos) from None
         except (RecursionError, ValueError):
             raise NotJson("nested too deeply, or a number is too long", self.line()) from None
-        if end - start > self._longest:
+        if end - start > self.longest:
             raise RowTooLong(self.line())
         self.at = self._base + end
         return value

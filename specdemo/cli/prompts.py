@@ -27,6 +27,8 @@ def read_prompt(text: str | None, file: Path | None) -> str:
         decoded = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(f"The prompt is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    if "\x00" in decoded:  # UTF-16 without a mark reads as UTF-8 where it has Latin letters only
+        raise PromptError("The prompt holds a zero byte, so it is no text in UTF-8; save it as UTF-8.")
     return decoded.removesuffix("\n").removesuffix("\r")
 
 

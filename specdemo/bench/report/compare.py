@@ -20,17 +20,29 @@ def comparison(first: BenchRecord, second: BenchRecord, *, language: str = "en")
     head = ("", say("first"), say("interval"), say("second"), say("interval"), say("result"))
     words = [_agree(a.speedup, b.speedup) for _, a, b in pairs]
     apart = words.count(False)
-    unknown = words.count(None)
+    unknown, unlike = words.count(None), _unlike(first, second)
     mood = "good" if words and not apart and not unknown else "warn"
     told = say("compare_lead", n=len(pairs), apart=apart) + (
         f" {say('not_enough_data')}: {unknown}." if unknown else ""
     )
     blocks: list[Block] = [
         Text(told, mood, lead=True),
+        *([Text(say("compare_differs", list=", ".join(map(say, unlike))), "warn")] if unlike else []),
         Table(head, rows),
         Text(f"{say('first')}: {first.header.id}. {say('second')}: {second.header.id}."),
     ]
     return Document(say("comparison"), language, (Section(say("comparison"), tuple(blocks)),))
+
+
+def _unlike(first: BenchRecord, second: BenchRecord) -> list[str]:
+    """Keys of the words for what differs, beside the speculation that a comparison is usually about."""
+    plans = first.header.plan, second.header.plan
+    asked = [frozenset((p.messages, p.text, p.token_ids) for p in plan.prompts) for plan in plans]
+    ways = [(plan.sampling, plan.rate, plan.null) for plan in plans]
+    engines = [(facts.model, facts.dtype) if facts else None for facts in (first.facts[0], second.facts[0])]
+    found = ["differ_prompts"] if asked[0] != asked[1] else []
+    found += ["differ_ways"] if ways[0] != ways[1] else []
+    return found + (["differ_engines"] if None not in engines and engines[0] != engines[1] else [])
 
 
 def _pairs(a: Summary, b: Summary) -> list[tuple[str, Result, Result]]:

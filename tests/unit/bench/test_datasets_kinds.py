@@ -110,3 +110,12 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
         assert shown(read_path(Path(f"/dev/fd/{reading}"))) == ["one", "two"]
     finally:
         os.close(reading)
+
+
+def test_what_stands_beside_a_list_of_rows_has_an_end() -> None:
+    """Millions of short keys around a list are not read one by one."""
+    keys = ",".join(f'"k{i}":1' for i in range(200))
+    data = f'{{"data":["one"],\n{keys}}}'.encode()
+    assert shown(read_bytes(data, "a.json")) == ["one"]
+    with pytest.raises(PromptError, match="the row that begins in line 1 is longer"):
+        read_bytes(data.replace(b",", b",\n"), "a.json", limits=DatasetLimits(line_bytes=1000))

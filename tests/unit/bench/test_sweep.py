@@ -16,6 +16,7 @@ from specdemo.bench.sweep import sweep
 from specdemo.cli.sweep import Point, points
 from specdemo.core.engine import EngineFacts
 from specdemo.core.events import Side
+from specdemo.core.prompt import Sampling
 from specdemo.errors import UsageError
 from specdemo.settings import load
 from tests.fakes.bench_samples import prompts, session
@@ -108,3 +109,19 @@ def test_a_comparison_without_intervals_is_no_good_news() -> None:
     lead = comparison(one, one).sections[0].blocks[0]
     assert isinstance(lead, Text)
     assert lead.mood == "good"
+
+
+@pytest.mark.parametrize(
+    "language, words", [("en", ("the prompts", "lengths", "the model")), ("zh", ("提示词", "长度", "模型"))]
+)
+def test_a_comparison_of_unlike_benchmarks_says_so(language: str, words: tuple[str, ...]) -> None:
+    """Other prompts, another length or another model: intervals that overlap agree about nothing then."""
+    one = record("ngram", 4, 1.8)
+    plan = replace(one.header.plan, prompts=prompts(9), sampling=Sampling(max_tokens=7))
+    facts = (EngineFacts(Side.STANDARD, "n"), EngineFacts(Side.SPECULATIVE, "n"))
+    samples = [sample for sample in one.samples if sample.place.prompt_id != "work-p9"]
+    other = BenchRecord(replace(one.header, plan=plan), (Session(0, 0.0, facts),), tuple(samples))
+    said = comparison(one, other, language=language).sections[0].blocks[1]
+    assert isinstance(said, Text)
+    assert all(word in said.text for word in words)
+    assert len(comparison(one, record("ngram", 8, 1.7)).sections[0].blocks) == 3

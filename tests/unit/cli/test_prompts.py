@@ -37,6 +37,9 @@ def test_files_that_are_no_prompts(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"abc\xff")
     with pytest.raises(PromptError, match=r"not UTF-8 text \(byte 3\)"):
         read_prompt(None, tmp_path / "binary")
+    (tmp_path / "wide").write_bytes("hello".encode("utf-16-le"))
+    with pytest.raises(PromptError, match="holds a zero byte"):
+        read_prompt(None, tmp_path / "wide")
     with (tmp_path / "huge").open("wb") as huge:
         huge.truncate(MOST_BYTES + 1)
     with pytest.raises(PromptError, match="larger than 8 MB"):
