@@ -63,8 +63,16 @@ def is_foreign(method: str, headers: Mapping[str, str]) -> bool:
     origin = headers.get("origin", "")
     if not origin or headers.get("content-type", "").lower().startswith("application/json"):
         return False
-    host = headers.get("x-forwarded-host") or headers.get("host", "")
-    return origin.split("://", 1)[-1].lower() != host.split(",")[0].strip().lower()
+    host = _first(headers.get("x-forwarded-host") or headers.get("host", ""))
+    # Many proxies hand on the name alone, and the port in a header of its own.
+    port = _first(headers.get("x-forwarded-port", ""))
+    scheme, _, place = origin.lower().partition("://")
+    usual = {"http": ":80", "https": ":443"}.get(scheme, "\n")  # left out by the browser, not by all proxies
+    return not place or place.removesuffix(usual) not in {name.removesuffix(usual) for name in (host, f"{host}:{port}")}
+
+
+def _first(listed: str) -> str:
+    return listed.split(",", maxsplit=1)[0].strip().lower()
 
 
 class Body:
