@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 from specdemo.core.events import Event, Noted, Side, Tokens
 from specdemo.engines.arrivals import ClumpWatch
 from specdemo.engines.http_errors import body_message, in_band_error
 from specdemo.engines.wire import fields
-from specdemo.engines.wire.completions import CompletionReader
+from specdemo.engines.wire.completions import DONE, CompletionReader
 from specdemo.engines.wire.problems import SPEECHLESS, ServerError, server_error
 from specdemo.engines.wire.sse import SseDecoder, SseEvent
 from specdemo.errors import EngineError, EngineProtocolError
@@ -16,6 +17,26 @@ from specdemo.errors import EngineError, EngineProtocolError
 _KEEP_RAW = 64 * 1024
 _MANY = 400
 """Bytes of whole events from which on it pays to take them together."""
+
+
+def apart(events: list[SseEvent]) -> Iterator[SseEvent]:
+    """The events; one that is several, since the empty lines between them are missing, as several.
+
+    Lines of data are one text by the grammar. Where that is no JSON and each line alone is, the server meant lines.
+    """
+    for event in events:
+        lines = event.data.split(b"\n") if b"\n" in event.data else ()
+        if lines and not _readable(event.data) and all(map(_readable, lines)):
+            yield from (event._replace(data=line) for line in lines)
+        else:
+            yield event
+
+
+def _readable(data: bytes) -> bool:
+    try:
+        return not data.strip() or data.strip() == DONE or fields.parse(data) is not None
+    except EngineProtocolError:
+        return False
 
 
 class Heard:
@@ -81,7 +102,7 @@ class Heard:
     def _general(self, piece: bytes, at: float, out: list[Event]) -> int:
         """Any bytes, event by event."""
         carrying = 0
-        for event in self._decoder.decode(piece):
+        for event in apart(self._decoder.decode(piece)):
             token = self._event(event, at)
             if token is not None:
                 out.append(token)
@@ -92,7 +113,7 @@ class Heard:
 
     def flush(self, now: float, out: list[Event]) -> None:
         """What was pending when the bytes ended: a last event without its empty line counts, half of one does not."""
-        for event in self._decoder.flush():
+        for event in apart(self._decoder.flush()):
             with contextlib.suppress(EngineProtocolError):
                 token = self._event(event, now)
                 if token is not None:

@@ -68,6 +68,25 @@ def test_an_error_that_is_no_event(end: bytes) -> None:
     assert (found, state) == heard(data, list(range(len(data))))
 
 
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b""])
+def test_events_without_empty_lines_between_them(end: bytes) -> None:
+    """A line each, as careless servers write them, in any cut; a broken line among them is still named."""
+    lines = [chunk(1).strip(), chunk(2, finish_reason="stop").strip(), b"data:", b"data: [DONE]"]
+    data = b"\n".join(lines) + end
+    found, state = heard(data, [])
+    assert [event.ids for event in found if isinstance(event, Tokens)] == [(1,), (2,)]
+    assert "stop" in cast("list[object]", state)
+    assert (found, state) == heard(data, list(range(len(data))))
+    found, said = heard(b"\n".join([lines[0], b"data: {", lines[1]]) + b"\n\n", [])
+    assert (found, "not JSON" in str(said)) == ([], True)
+
+
+def test_one_event_in_several_lines() -> None:
+    """As the grammar says: the lines of one text are joined before they are read."""
+    data = chunk(1).replace(b', "choices"', b',\ndata: "choices"')
+    assert len(heard(data, [])[0]) == 1
+
+
 def test_other_bare_json_is_no_event_and_no_error() -> None:
     """As the grammar says, whatever it holds; so is what is no JSON at all."""
     for line in (b'{"text": "x"}', b'{"choices": [{"text": "y"}]}', b"{", b'{"a'):
