@@ -17,6 +17,9 @@ from specdemo.core.metrics import SideMeter
 from specdemo.core.outcome import collect
 from specdemo.core.results import Acceptance
 
+LATE_S = 0.005
+"""A request of a timetable that starts later than this was held up by the load client itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -137,6 +140,8 @@ def measure(place: Place, side: Side, events: Iterable[Event], *, intended_at: f
     lists = (speculation.accepted_per_step, speculation.drafted_per_step) if speculation else (None, None)
     taken = numbers.acceptance
     remarks = {note.kind for note in meter.notes()} | {noted.kind for noted in outcome.noted}
+    if opened and started - intended_at > LATE_S:
+        remarks.add("overloaded")  # only this application can start a request late, whatever the engine does
     together = place.level > 1 or opened
     if together:
         remarks.discard("other_traffic")  # the requests of the same block, which is the load that was asked for

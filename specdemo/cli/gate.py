@@ -91,6 +91,9 @@ async def _gate(
     )
     stderr().print(f"Samples: {path}", markup=False)
     if ending.state == "stopped":
+        if as_json:
+            stopped = GateResult("error", f"No decision: {ending.reason}", ())
+            print_json({"schema": 1, "kind": "gate", **_plain(stopped), "exit_code": STOPPED})
         return STOPPED
     return _tell(record, rule, junit_file, time.monotonic() - began, as_json=as_json)
 

@@ -95,3 +95,12 @@ def test_a_dead_engine_gets_no_further_request(tmp_path: Path) -> None:
     found = _File(tmp_path, plan).run(engines)
     assert found.endings[-1].state == "engine_lost"
     assert len(engines[Side.SPECULATIVE].asked) < 10
+
+
+@pytest.mark.parametrize("late, opened, said", [(0.2, True, True), (0.2, False, False), (0.004, True, False)])
+def test_a_start_behind_its_timetable_is_our_own_fault_and_told(late: float, opened: bool, said: bool) -> None:
+    """A load client that is the bottleneck itself says so beside the numbers."""
+    side = Side.STANDARD
+    events = (Started(side, late), Tokens(side, 1.0, (1,), "a"), Finished(side, 1.0, "length", Usage(3, 1)))
+    place = Place("k", "q", 0, "A", "measure", 1, "w", "p")
+    assert ("overloaded" in measure(place, side, events, intended_at=0.0, opened=opened).notes) == said

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 from pathlib import Path
 
 import pytest
 
+from specdemo.bench.gate import GateRule
 from specdemo.bench.plan import BenchPlan
-from specdemo.bench.record import BenchHeader, Ending
+from specdemo.bench.record import BenchHeader, BenchRecord, Ending
 from specdemo.cli import main
 from specdemo.cli.bench_common import write
 from specdemo.errors import StoreError
 from specdemo.runs.bench_store import BenchFile
+from specdemo.settings import load
 from tests.fakes.bench_samples import prompts
 
 NOWHERE = ("--standard-url", "http://127.0.0.1:9", "--speculative-url", "http://127.0.0.1:9")
-LIMITS = {"bench": ("--workload", "chat"), "gate": ("--min-speedup", "1.2")}
+PLAN = BenchPlan(prompts(2))
+gate_module = importlib.import_module("specdemo.cli.gate")  # the package has a function of this name
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +116,19 @@ def test_a_report_replaces_an_older_one_as_a_whole(monkeypatch: pytest.MonkeyPat
     write(Path("/dev/null"), "gone")
     assert Path("r.html").read_text() == "new"
     assert not list(Path().glob(".*"))
+
+
+async def test_a_stopped_gate_still_prints_its_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who reads the JSON of a gate gets one document in every case."""
+
+    async def stopped(*_: object, **__: object) -> tuple[BenchRecord, Ending, Path]:
+        ending = Ending(0, "stopped", "Stopped; 3 of 8 requests are kept.")
+        return BenchRecord(BenchHeader("b", 0.0, PLAN)), ending, Path("b.jsonl")
+
+    monkeypatch.setattr(gate_module, "run_session", stopped)
+    code = await gate_module._gate(load({}), PLAN, GateRule(1.2), None, None, wait=False, as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert (code, document["exit_code"], document["word"]) == (130, 130, "error")
+    assert "3 of 8" in document["reason"]
