@@ -40,9 +40,9 @@ class CompletionReader:
     """
 
     __slots__ = (
-        "_by_message", "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished", "had_ids",
-        "had_text", "last_at", "mask", "prompt_token_ids", "remarks", "speculation", "stop_reason", "surplus",
-        "timings", "token_count", "unnumbered", "usage",
+        "_by_message", "_halves", "_hollow", "_odd", "_side", "_split", "done", "error", "finish_reason", "finished",
+        "had_ids", "had_text", "last_at", "mask", "prompt_token_ids", "remarks", "speculation", "stop_reason",
+        "surplus", "timings", "token_count", "unnumbered", "usage",
     )  # fmt: skip
 
     def __init__(self, side: Side, split: Split | None = None, mask: Mask = str) -> None:
@@ -50,6 +50,7 @@ class CompletionReader:
         self._side = side
         self._split = split
         self._odd: set[str] = set()
+        self._halves = fields.Halves()
         self._by_message = False  # the server sends ``message`` where others send ``delta``
         self._hollow = True  # no logprob has shown yet that the server computes them
         self.done = False
@@ -84,7 +85,7 @@ class CompletionReader:
         if len(data) <= _LONGEST_END and data.strip(_AROUND_END).lower() in _ENDS:
             self.done = True
             return None
-        return self.take(fields.parse(data, self.mask), at)
+        return self.take(fields.parse(self._halves.joined(data), self.mask), at)
 
     def take(self, payload: Any, at: float) -> Tokens | None:
         """One parsed payload, or a whole unstreamed body. None if it has no choices."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,9 @@ import orjson
 
 from specdemo.errors import EngineProtocolError
 
+_FIRST_HALF = re.compile(rb'(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2})(?=")')
+_SECOND_HALF = re.compile(rb'(?<=")(?=\\u[dD][c-fC-F][0-9a-fA-F]{2})')
+_ESCAPED = b"\\u"
 MAX_COUNT = 2**53
 """Counts and token ids beyond this are not believed."""
 
@@ -91,3 +95,27 @@ def mapping(value: Any) -> dict[str, Any]:
 def text(value: Any) -> str:
     """Text, or nothing."""
     return value if type(value) is str else ""
+
+
+class Halves:
+    """Characters that a server cut in two: the end of one chunk has ``\\ud83d``, the start of the next ``\\ude00``.
+
+    Servers that count in UTF-16 do so. Each half alone would become U+FFFD (the kind of fault B01), so the first is
+    held back, as it is written, until the second comes; if none does there was no character.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def joined(self, data: bytes) -> bytes:
+        """``data`` without a first half at the end of a text, and with the one held back before a second half."""
+        if _ESCAPED not in data:
+            return data
+        if self._held and _SECOND_HALF.search(data) is not None:
+            data, self._held = _SECOND_HALF.sub(self._held.replace(b"\\", rb"\\"), data), b""
+        if (found := _FIRST_HALF.search(data)) is not None:
+            self._held = found[2]
+            return _FIRST_HALF.sub(rb"\1", data)
+        return data

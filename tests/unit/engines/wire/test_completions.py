@@ -356,3 +356,39 @@ def test_a_whole_message_behind_its_pieces() -> None:
     first = {"choices": [{"index": 0, "message": {"content": "x"}}]}
     reader, found = feed(first, first, whole)
     assert "".join(token.text for token in found) == "xxab"
+
+
+def cut(text: str, reason: str | None = None, logprobs: Any = None) -> str:
+    """A chunk whose text may be half a character, written as servers write it."""
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": reason, "logprobs": logprobs}
+    return json.dumps({"choices": [choice]})
+
+
+def test_a_character_cut_between_chunks_is_whole() -> None:
+    """Servers that count in UTF-16 cut an emoji in two; the halves meet again, in any number of texts (B01)."""
+    tokens = [{"content": [{"token": half, "logprob": -1.0}]} for half in ("\ud83d", "\ude00!")]
+    reader, found = feed(
+        cut("a\ud83d", logprobs=tokens[0]),
+        chat("", [1]),
+        cut("\ude00!\ud83c", logprobs=tokens[1]),
+        cut("\udf0d", "stop"),
+    )
+    assert "".join(token.text for token in found) == "a😀!🌍"
+    assert found[2].logprobs is not None
+    assert found[2].logprobs[0].text == "😀!"
+    assert reader.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        (["a\ud83d", "b"], "ab"),  # no second half ever comes
+        (["a", "\ude00b"], "a\ufffdb"),  # nor a first one
+        (["a\\ud83d", "\\ude00"], "a\\ud83d\\ude00"),  # a backslash and letters
+        (["\ud83d\ude00", "é"], "😀é"),
+    ],
+)
+def test_halves_that_do_not_meet(texts: list[str], whole: str) -> None:
+    """What is no pair stays apart, and text that only looks like one is left alone."""
+    _, found = feed(*(cut(text) for text in texts))
+    assert "".join(token.text for token in found) == whole
