@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from specdemo.errors import ConfigError
+
 
 def usable_cores() -> tuple[int, ...]:
     """The CPU numbers that this process may use; a container may see fewer than the machine has."""
@@ -51,7 +53,7 @@ def binding(cores: str | None) -> tuple[str, str | None]:
 
 
 def thread_count(cores: str | None) -> int | None:
-    """How many threads that notation means for one engine; None where vLLM chooses."""
+    """How many threads that notation means for one engine; None where vLLM chooses. ConfigError if it is none."""
     if cores is None:
         return None
     if cores.startswith(FLOATING):
@@ -59,7 +61,10 @@ def thread_count(cores: str | None) -> int | None:
     ends = [part.split("-") for part in cores.split(",")]
     if not all(end.isdecimal() for part in ends for end in part):
         return None
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+    sizes = [int(part[-1]) - int(part[0]) + 1 for part in ends]
+    if min(sizes) < 1:
+        raise ConfigError(f"The cores `{cores[:60]}` run backwards; write the lower number first.")
+    return sum(sizes)
 
 
 def same_cores(cores: Sequence[int] | None = None) -> tuple[str, str]:

@@ -256,6 +256,9 @@ def test_bindings() -> None:
     assert binding(None) == ("auto", None)
     assert [thread_count(text) for text in ("any:3", "0-1", "0,2-4,7", "5", "nobind", None)] == [3, 2, 5, 1, None, None]
     assert usable_cores()
+    for backwards in ("3-1", "0,7-6"):
+        with pytest.raises(ConfigError, match="run backwards"):
+            thread_count(backwards)
 
 
 def read(text: str) -> set[int]:
