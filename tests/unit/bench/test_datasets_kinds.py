@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import lzma
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from specdemo.bench.dataset_lines import DatasetLimits
 from specdemo.bench.datasets import Dataset, read_bytes, read_path
+from specdemo.bench.report.words import speaker
 from specdemo.errors import PromptError
 
 
@@ -119,3 +121,20 @@ def test_what_stands_beside_a_list_of_rows_has_an_end() -> None:
     assert shown(read_bytes(data, "a.json")) == ["one"]
     with pytest.raises(PromptError, match="the row that begins in line 1 is longer"):
         read_bytes(data.replace(b",", b",\n"), "a.json", limits=DatasetLimits(line_bytes=1000))
+
+
+def test_every_reason_for_a_row_has_its_chinese() -> None:
+    """What a page shows of a file is in the page's language, names and keys apart."""
+    rows = (
+        b'1\nnull\ntrue\n[1]\n["a"]\n{"prompt":1}\n{"prompt":null}\n{"prompt":["a"]}\n{"messages":"x"}\n{"messages":{}}\n'
+        b'{"turns":1}\n{"prompt":"x","system":1}\n[{"role":"tool","content":"x"}]\n[{"role":1}]\n{}\n{"messages":[true]}\n'
+        b'{"prompt":}\n{"a":1 2}\n"open\n{1:2}\n{"a" 1}\n"a" "b"\n'
+    )
+    refused = read_bytes(rows, "a.jsonl").refused
+    assert len(refused) == 22
+    refused += read_bytes(b"prompt\n" + b"x" * 140_000 + b"\n", "a.csv").refused
+    told = [speaker("zh").told(one.reason) for one in refused]
+    assert [text for text in told if re.search("[A-Za-z]{2,} [a-z]{2,}", text)] == []
+    with pytest.raises(PromptError) as broken:
+        read_bytes(b"[1,\n2,,]", "a.json")
+    assert "缺少值" in speaker("zh").told(str(broken.value))
