@@ -20,6 +20,7 @@ core/                       the data path: pure, standard library only
   run.py                    a run: header, log, probe
   outcome.py                one side's events, gathered
   metrics.py                one side's numbers, event by event
+  meters.py                 a meter as the engine's facts make it
   rates.py                  the live tokens/s
   acceptance.py             drafts accepted: exact, by counters, or a range
   quality.py                cross-checks; a violation becomes a note
@@ -218,6 +219,7 @@ ui/                         the page
   asked.py                  what a request says of itself
   form.py                   the race's form, and the plan that it asks for
   handlers.py               what happens on a click
+  presence.py               a run ends with the page that started it
   plots.py                  results as Vega-Lite
   results.py                kept results, read once
   uploads.py                a visitor's file, previewed
@@ -243,6 +245,8 @@ ui/                         the page
   door.py                   who may come in, under which name
   guard.py                  what stands in front of every request
   front.py                  how the page meets the outside world
+  sessions.py               closed pages are forgotten
+  memory.py                 what is freed goes back
   server.py                 the web application
 cli/                        the commands
   flags.py                  flags that every command has

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from specdemo.core import comparability, odd, provenance, quality, tolerance
 from specdemo.core.events import SIDES, Side
-from specdemo.core.metrics import SideMeter, meter_for
+from specdemo.core.meters import meter_for
+from specdemo.core.metrics import SideMeter
 from specdemo.core.outcome import Outcome, collect
 from specdemo.core.results import Note, Verdict
 from specdemo.core.run import Assessment, RunHeader, RunRecord, SideResult

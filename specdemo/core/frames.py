@@ -14,7 +14,7 @@ from typing import Any
 
 from specdemo.core.assess import assess, badge
 from specdemo.core.events import SIDES, Event, Failed, Finished, Noted, Side, Started, TokenLogprob, Tokens
-from specdemo.core.metrics import meter_for
+from specdemo.core.meters import meter_for
 from specdemo.core.outcome import chunk_tokens
 from specdemo.core.packing import packed, packed_step
 from specdemo.core.provenance import live_origins, provenance

@@ -6,12 +6,10 @@ server's usage, else by chunks and then labelled approximate. Chunks are never t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf
 
 from specdemo.core import absent, acceptance, odd, quality
 from specdemo.core.acceptance import CounterDelta
-from specdemo.core.engine import EngineFacts
 from specdemo.core.events import (
     CountersRead,
     Event,
@@ -27,9 +25,6 @@ from specdemo.core.events import (
 from specdemo.core.rates import LiveRate
 from specdemo.core.results import Acceptance, CountSource, Note, SideMetrics
 from specdemo.core.sentences import sentence
-
-ALWAYS_DRAFTS = frozenset({"draft_model", "eagle", "eagle3", "mtp", "medusa"})
-"""Methods that draft k tokens in every step; others (n-gram, suffix) only when they find something."""
 
 TINY_GAP_S = 0.001
 """Chunks closer than this arrived together: no engine step is that short."""
@@ -335,21 +330,3 @@ class SideMeter:
             return None, None
         decode_steps = self._chunks - 1
         return (self._tokens - self._b1) / decode_steps if decode_steps else None, self._chunks
-
-
-def meter_for(side: Side, facts: EngineFacts | None, *, control: bool = False) -> SideMeter:
-    """A meter that knows what the engine says of its drafting, if it does; in a control both are the standard one."""
-    engine = Side.STANDARD if control else side
-    plain = engine is Side.STANDARD
-    if facts is None:
-        return SideMeter(side, plain=plain, engine=engine)
-    plain = plain if facts.speculating is None else not facts.speculating
-    return SideMeter(side, k=facts.k, always_drafts=facts.method in ALWAYS_DRAFTS, plain=plain, engine=engine)
-
-
-def side_metrics(events: Iterable[Event], side: Side, *, k: int | None = None) -> SideMetrics:
-    """The numbers of one side over a whole list of events."""
-    meter = SideMeter(side, k=k)
-    for event in events:
-        meter.feed(event)
-    return meter.snapshot()

@@ -209,7 +209,9 @@ class BenchDesk:
         return bench_view.standing(job, busy, lang, said=said, own=own)
 
     def _learn(self, job: Job) -> None:
-        found = paces_of(job.samples) if isinstance(job, BenchJob) and not job.plan.null else None
+        # At an open rate requests overlap, and a null test has one engine only: neither is a pace.
+        tells = isinstance(job, BenchJob) and not job.plan.null and not job.plan.rate
+        found = paces_of(job.samples) if tells else None
         if found is not None:
             self._paces.put(found)
 

@@ -15,7 +15,8 @@ from specdemo.core.events import (
     Tokens,
     Usage,
 )
-from specdemo.core.metrics import SideMeter, side_metrics
+from specdemo.core.meters import side_metrics
+from specdemo.core.metrics import SideMeter
 from tests.unit.core.streams import A, B, cut, detailed, ids_stream, stream
 
 

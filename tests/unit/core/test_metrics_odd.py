@@ -22,7 +22,8 @@ from specdemo.core.events import (
     Tokens,
     Usage,
 )
-from specdemo.core.metrics import SideMeter, side_metrics
+from specdemo.core.meters import side_metrics
+from specdemo.core.metrics import SideMeter
 from specdemo.core.results import SideMetrics
 from tests.unit.core.streams import NAMES, A, B, detailed, ids_stream, record, stream, trace
 

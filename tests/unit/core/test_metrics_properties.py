@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdemo.core.events import Event, Finished, Started, Tokens
-from specdemo.core.metrics import SideMeter, side_metrics
+from specdemo.core.meters import side_metrics
+from specdemo.core.metrics import SideMeter
 from specdemo.core.rates import LiveRate
 from tests.unit.core.streams import B, detailed, stream
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from specdemo.core.events import CountersRead, Event, Noted, RequestSpeculation, SpecCounters, Started, Tokens
-from specdemo.core.metrics import SideMeter, side_metrics
+from specdemo.core.meters import side_metrics
+from specdemo.core.metrics import SideMeter
 from specdemo.core.quality import _identities
 from specdemo.core.results import Note
 from tests.unit.core.streams import A, B, detailed, ids_stream, stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdemo.core.metrics import side_metrics
+from specdemo.core.meters import side_metrics
 from specdemo.core.results import SideMetrics
 from specdemo.core.speedup import speedup
 from tests.unit.core.streams import A, B, ids_stream, stream

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdemo.core.events import RequestSpeculation
-from specdemo.core.metrics import side_metrics
+from specdemo.core.meters import side_metrics
 from specdemo.core.outcome import collect
 from specdemo.core.results import Theory
 from specdemo.core.theory import (

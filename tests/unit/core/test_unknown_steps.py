@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdemo.core.events import Finished, RequestSpeculation, Started, Tokens, Usage
-from specdemo.core.metrics import side_metrics
+from specdemo.core.meters import side_metrics
 from specdemo.core.outcome import collect
 from specdemo.core.provenance import provenance
 from specdemo.core.results import Acceptance
