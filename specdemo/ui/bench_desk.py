@@ -210,8 +210,9 @@ class BenchDesk:
 
     def _learn(self, job: Job) -> None:
         # At an open rate requests overlap, and a null test has one engine only: neither is a pace.
-        tells = isinstance(job, BenchJob) and not job.plan.null and not job.plan.rate
-        found = paces_of(job.samples) if tells else None
+        if not isinstance(job, BenchJob) or job.plan.null or job.plan.rate:
+            return
+        found = paces_of(job.samples)
         if found is not None:
             self._paces.put(found)
 
