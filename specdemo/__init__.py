@@ -11,6 +11,7 @@ settings/                   from SPECDEMO_*, .env, TOML and flags to one frozen 
 core/                       the data path: pure, standard library only
   wording_engines.py        what it says of engines
   wording_store.py          those about kept runs
+  wording_wire.py           what is said of connections
   wording.py                what specdemo says of a run, in English, by key
   sentences.py              a sentence → its key and values, for other languages
   prompt.py                 what is asked: one prompt, every sampling field spelled out

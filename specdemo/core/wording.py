@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from specdemo.core.wording_engines import OF_ENGINES
 from specdemo.core.wording_store import OF_STORE
+from specdemo.core.wording_wire import OF_CONNECTIONS
 
 PART = "part_"
 
@@ -231,4 +232,13 @@ _NUMBERS = {
     "noise or stalls.",
 }
 
-ENGLISH: dict[str, str] = {**_PARTS, **_NOTES, **_CHECKS, **_VERDICTS, **_NUMBERS, **OF_ENGINES, **OF_STORE}
+ENGLISH: dict[str, str] = {
+    **_PARTS,
+    **_NOTES,
+    **_CHECKS,
+    **_VERDICTS,
+    **_NUMBERS,
+    **OF_ENGINES,
+    **OF_STORE,
+    **OF_CONNECTIONS,
+}

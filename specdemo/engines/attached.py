@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from specdemo.core.engine import EngineState, EngineStatus
 from specdemo.core.events import SIDES, Side
+from specdemo.core.sentences import sentence
 from specdemo.engines.probe import Probe
 from specdemo.engines.wire.fields import excerpt
 from specdemo.errors import UsageError
-
-_NO_MODEL = "It answers, but does not serve the expected model {wanted}; it has {found}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +121,12 @@ def _judge(
     """Servers other than vLLM may have no /health: a list of models is enough unless /health says 5xx."""
     down = EngineState.DEAD if was_ready else EngineState.FAILED
     if health == "silent":
-        return down, f"Nobody answers at {target.shown_url}: start that engine or correct its URL."
+        return down, sentence("attached_silent", where=target.shown_url)
     if health == "dead":  # vLLM still lists its models then
-        return down, f"The server at {target.shown_url} says that its engine is gone."
+        return down, sentence("attached_gone", where=target.shown_url)
     if models is None:
-        return down, f"The server at {target.shown_url} does not list its models (a key may be missing)."
+        return down, sentence("attached_no_list", where=target.shown_url)
     if target.model is not None and target.model not in models:
-        found = ", ".join(excerpt(model, 80) for model in models[:5]) or "none"
-        return down, _NO_MODEL.format(wanted=target.model, found=found)
+        known = ", ".join(excerpt(model, 80) for model in models[:5]) or "none"
+        return down, sentence("attached_model", wanted=target.model, known=known)
     return EngineState.READY, None

@@ -13,6 +13,7 @@ import httpx
 from specdemo.core.engine import EngineFacts, EngineSpec
 from specdemo.core.events import Event, ScoredToken, Side, SpecCounters, TopToken
 from specdemo.core.prompt import Prompt
+from specdemo.core.sentences import sentence
 from specdemo.engines import answers, requests
 from specdemo.engines.arrivals import LagMonitor
 from specdemo.engines.counters import CounterPoll
@@ -104,7 +105,7 @@ class VllmEngine:
         entry = next((item for item in listed if item["id"] == self._model), None)
         if entry is None and self._model is not None:
             known = ", ".join(excerpt(item["id"], 80) for item in listed[:5])
-            raise EngineRejected(f"The engine at {self._base} does not serve {self._model!r} but {known}.")
+            raise EngineRejected(sentence("other_model", where=self._base, model=repr(self._model), known=known))
         entry = entry or listed[0]
         self._model = str(entry["id"])
         version, scrape, info = await asyncio.gather(
@@ -165,7 +166,7 @@ class VllmEngine:
     async def _models(self) -> list[dict[str, Any]]:
         listed = answers.models(await self._session.ask("GET", self._base.api + "/models"))
         if not listed:
-            raise EngineProtocolError(f"The engine at {self._base} lists no model; check whether it is one.")
+            raise EngineProtocolError(sentence("no_models", where=self._base))
         return listed
 
     async def _resolved(self) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from specdemo.core.sentences import sentence
 from specdemo.engines.wire.fields import excerpt, parse
 from specdemo.engines.wire.problems import Mask, ServerError, server_error
 from specdemo.errors import (
@@ -69,21 +70,14 @@ def translate(error: Exception, where: str) -> EngineError:
     if isinstance(cause, ssl.SSLCertVerificationError):
         reason = excerpt(str(getattr(cause, "verify_message", "") or "unknown reason"), 80).rstrip(".")
         if getattr(cause, "verify_code", None) in _WRONG_CERTIFICATE:
-            return EngineUnavailable(
-                f"The certificate of {where} is not valid ({reason}); correct the address or the server's certificate."
-            )
-        return EngineUnavailable(
-            f"The certificate of {where} is not trusted ({reason}); "
-            "name your certificate authority's file in the CA file setting."
-        )
+            return EngineUnavailable(sentence("wrong_certificate", where=where, reason=reason))
+        return EngineUnavailable(sentence("no_certificate", where=where, reason=reason))
     if isinstance(cause, OSError) and cause.errno in _EXHAUSTED:
         error = httpx.PoolTimeout("")
     # The greeting of TLS broken off: somebody listens there, who may expect http://.
     broken_off = isinstance(error, httpx.ConnectError) and type(cause) in (ConnectionResetError, ConnectionAbortedError)
     if isinstance(cause, ssl.SSLError) or (broken_off and where.startswith("https:")):
-        return EngineUnavailable(
-            f"{where} does not speak TLS as expected; check whether it should be http:// or https://."
-        )
+        return EngineUnavailable(sentence("no_tls", where=where))
     for kind in type(error).__mro__:
         if (found := TABLE.get(kind)) is not None:
             return found[0](found[1].format(where=where))
@@ -99,8 +93,9 @@ def status_error(status: int, body: bytes, location: str | None, where: str, mas
     tail = f': "{said.rstrip(".")}".' if said else "."
     if 300 <= status < 400:
         named = _place(location, mask) if location else ""
-        target = f" to {named}" if named else ""
-        return EngineRejected(f"{where} redirects{target}; give the final address instead.")
+        if not named:
+            return EngineRejected(sentence("redirects", where=where))
+        return EngineRejected(sentence("redirects_to", where=where, target=named))
     if status in (401, 403):
         return EngineRejected(f"{where} refused the API key (HTTP {status}){tail}")
     if status == 404 and "model" not in said.lower():

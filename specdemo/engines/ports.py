@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineUnavailable
 
 HOST = "127.0.0.1"
@@ -14,7 +15,7 @@ class PortTakenError(EngineUnavailable):
     """Another program has the port."""
 
     def __init__(self, port: int) -> None:
-        super().__init__(f"Port {port} is taken by another program: free it, or let specdemo choose a port.")
+        super().__init__(sentence("port_taken", port=port))
 
 
 class PortReservation:
@@ -35,9 +36,7 @@ class PortReservation:
             if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
                 raise PortTakenError(port or 0) from None
             why = f"{error.strerror or error}".lower() if isinstance(error, OSError) else "no such port"
-            raise EngineUnavailable(
-                f"Port {port or 0} cannot be used here ({why}): choose one from 1024 to 65535, or none."
-            ) from None
+            raise EngineUnavailable(sentence("port_useless", port=port or 0, reason=why)) from None
         self.port: int = self._socket.getsockname()[1]
 
     def close(self) -> None:

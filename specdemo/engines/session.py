@@ -15,6 +15,7 @@ import httpx
 import orjson
 
 from specdemo.core.masking import login_forms
+from specdemo.core.sentences import sentence
 from specdemo.engines.http_errors import FOREIGN, status_error, translate
 from specdemo.engines.limits import Limits
 from specdemo.engines.transport import BODY, Body, DirectTransport, StaleConnection
@@ -74,7 +75,7 @@ class Feed:
             return None
         self._left -= len(data)
         if self._left < 0:
-            raise EngineProtocolError("The engine's reply is over the size limit.")
+            raise EngineProtocolError(sentence("reply_large"))
         return [data] if self._coding is None else self._coding.decode(data)
 
 
@@ -149,7 +150,7 @@ class Session:
                 except StaleConnection:
                     return await self._fetch(method, url, body, wait, limit or self.limits.body_bytes)
         except TimeoutError:
-            raise EngineStalled(f"The engine at {self.where} did not answer within {wait:g} s.") from None
+            raise EngineStalled(sentence("not_within", where=self.where, seconds=f"{wait:g}")) from None
         except FOREIGN as error:
             raise self.masked_error(translate(error, self.where)) from error
 

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from specdemo.core.engine import EngineSpec, EngineState, EngineStatus
 from specdemo.core.events import Side
+from specdemo.core.sentences import sentence
 from specdemo.engines.backoff import Backoff
 from specdemo.engines.command import display
 from specdemo.engines.diagnosis import exit_sentence
@@ -260,10 +261,8 @@ class EngineSlot:
         try:
             while not await self._answers(probe, exit_task):
                 if self.around.clock() - began > self.around.timing.load:
-                    raise EngineUnavailable(
-                        f"The {self.side.value} engine was not ready after {self.around.timing.load:g} s; "
-                        f"its last line: {process.view.last_line or 'none'}"
-                    )
+                    seconds, line = f"{self.around.timing.load:g}", process.view.last_line or "none"
+                    raise EngineUnavailable(sentence("engine_slow", side=self.side.value, seconds=seconds, line=line))
             self._set(EngineState.LOADING, "warming up")
             warm_up = asyncio.create_task(probe.warm_up(self.spec, timeout_s=self.around.timing.warm_up))
             try:
@@ -315,7 +314,7 @@ class EngineSlot:
                     return exit_sentence(self.spec, None, detail, ready_before=True)
                 heard = clock() if health == "ok" else heard
                 if clock() - heard > timing.silence:
-                    return f"The {self.side.value} engine stopped answering for {timing.silence:g} s."
+                    return sentence("engine_silent", side=self.side.value, seconds=f"{timing.silence:g}")
                 if clock() - measured > timing.memory_poll:
                     self._memory, measured = await asyncio.to_thread(process.memory_bytes), clock()
         finally:

@@ -10,16 +10,8 @@ from typing import Any
 
 import httpx
 
-from specdemo.core.events import (
-    CountersRead,
-    Event,
-    Failed,
-    Finished,
-    Noted,
-    NoteKind,
-    Side,
-    Started,
-)
+from specdemo.core.events import CountersRead, Event, Failed, Finished, Noted, NoteKind, Side, Started
+from specdemo.core.sentences import sentence
 from specdemo.engines.arrivals import ClumpWatch, LagMonitor
 from specdemo.engines.counters import LONG_WAIT_S, SHORT_WAIT_S, CounterPoll
 from specdemo.engines.heard import Heard
@@ -216,7 +208,7 @@ class Exchange:
             out += [self._note("other", NOT_STREAMED), token]
         elif self.reader.error is None:
             what = fields.excerpt(bytes(content), mask=self.session.masked)
-            raise EngineProtocolError(f'The reply holds no answer: "{what}".')
+            raise EngineProtocolError(sentence("reply_empty", quote=what))
         self.reader.done = True
         self._end(out)
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from specdemo.core.choice import NONE, Picked
 from specdemo.core.engine import EngineState, EngineStatus
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineUnavailable, UsageError
 from specdemo.runs.ports import EngineControl, MethodControl
 
@@ -64,7 +65,7 @@ class MethodTuner:
             if status.state in _OVER:
                 raise EngineUnavailable(f"The speculative engine did not start: {status.error or status.state.value}.")
             if waited >= self._limit_s:
-                raise EngineUnavailable(f"The speculative engine was not ready after {self._limit_s:g} s.")
+                raise EngineUnavailable(sentence("engine_not_ready", side="speculative", seconds=f"{self._limit_s:g}"))
             await self._sleep(LOOK_S)
             waited += LOOK_S
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from specdemo.core.events import NoteKind, RequestSpeculation, ServerTimings, Side, TokenLogprob, Tokens, Usage
+from specdemo.core.sentences import sentence
 from specdemo.engines.wire import fields
 from specdemo.engines.wire.logprobs import logprobs, tells, without_zeros
 from specdemo.engines.wire.ordinary import made, ordinary
@@ -28,7 +29,7 @@ _REASONING = ("reasoning", "reasoning_content", "thinking", "reasoning_text")
 """Names under which servers send the text before the answer; one server uses one of them."""
 _UNFINISHED = ("", "null", "none")
 """Finish reasons that say in words that there is none yet."""
-LATE = "The engine went on sending after it had said that it was finished; what came later is left out."
+LATE = sentence("went_on")
 
 
 class CompletionReader:

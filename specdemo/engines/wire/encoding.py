@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Protocol
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineProtocolError
 
 _PIECE = 256 * 1024
@@ -77,12 +78,12 @@ class Inflate:
             try:
                 piece = self._zlib.decompress(chunk, _PIECE)
             except zlib.error:
-                raise EngineProtocolError("The engine's compressed reply is damaged.") from None
+                raise EngineProtocolError(sentence("reply_packed_damaged")) from None
             chunk = self._zlib.unconsumed_tail
             full = len(piece) == _PIECE
             self._left -= len(piece)
             if self._left < 0:
-                raise EngineProtocolError("The engine's compressed reply is over the size limit.")
+                raise EngineProtocolError(sentence("reply_packed_large"))
             pieces.append(piece)
         if not self._zlib.eof:
             return b""
@@ -103,4 +104,4 @@ def coding(name: str, limit: int) -> Coding:
     wanted = ", ".join(codings)
     if wanted in ("gzip", "x-gzip", "deflate"):
         return Inflate(limit)
-    raise EngineProtocolError(f"The reply is compressed as {wanted[:20]!r}, which nobody asked for; check the proxy.")
+    raise EngineProtocolError(sentence("reply_coding", coding=repr(wanted[:20])))

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineProtocolError
 
 _FIRST_HALF = re.compile(rb'(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2})(?=")')
@@ -32,7 +33,7 @@ def parse(data: bytes, mask: Callable[[str], str] = str) -> Any:
         return _clean(json.loads(data.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None))
     except (ValueError, RecursionError):
         what = excerpt(data, mask=mask)
-        raise EngineProtocolError(f'The engine sent something that is not JSON: "{what}".') from None
+        raise EngineProtocolError(sentence("reply_no_json", quote=what)) from None
 
 
 def _clean(value: Any) -> Any:

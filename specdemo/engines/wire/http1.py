@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from operator import eq
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineProtocolError
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -75,7 +76,7 @@ class HeadReader:
 
 
 def _broken(what: str) -> EngineProtocolError:
-    return EngineProtocolError(f"The address does not answer in proper HTTP: {what}.")
+    return EngineProtocolError(sentence("no_http", why=what))
 
 
 def _parse(raw: bytes) -> Head:

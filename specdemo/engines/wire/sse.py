@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from specdemo.core.sentences import sentence
 from specdemo.errors import EngineProtocolError
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
@@ -173,10 +174,7 @@ class SseDecoder:
         return []
 
     def _too_long(self) -> EngineProtocolError:
-        return EngineProtocolError(
-            f"The engine sent a single event of more than {self._limit:,} bytes, which is over the limit; "
-            "ask for fewer logprobs, or check what the address really serves."
-        )
+        return EngineProtocolError(sentence("event_large", bytes=f"{self._limit:,}"))
 
     def _lines(self, lines: list[bytes]) -> list[SseEvent]:
         """Feed whole lines (without their ends)."""
