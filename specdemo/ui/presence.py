@@ -5,7 +5,8 @@ Gradio notices a closed page at its handler's next value. The guard sees the con
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,11 @@ from specdemo.ui.visitors import Visitor
 
 _MESSAGES = "/gradio_api/queue/data"  # open for as long as a page waits for a handler
 _HEARTBEAT = "/gradio_api/heartbeat/"  # open for as long as the page is; a program that waits has none
+
+GRACE_S = 3.0
+"""How long a page that is missing when its run begins may take to open its stream (s)."""
+MOST_KNOWN = 2000
+"""Pages known by their streams; the ones longest unheard of are forgotten first."""
 
 
 def page_key(visitor: Visitor, session: str) -> str:
@@ -30,17 +36,25 @@ class Presence:
         self._end = end
         self._waiting: dict[str, list[str]] = {}
         self._listening: Counter[str] = Counter()
+        self._beating: Counter[str] = Counter()
+        self._known: OrderedDict[str, None] = OrderedDict()
 
     @contextmanager
     def waits(self, page: str, run_id: str) -> Iterator[None]:
-        """Within the block the run ends with the page. An unnamed page (a program's) is not followed."""
+        """Within the block the run ends with the page. An unnamed page (a program's) is not followed.
+
+        A page may be gone before its run begins; it gets a moment in which to come back.
+        """
         if not page:
             yield
             return
         self._waiting.setdefault(page, []).append(run_id)
+        looking = asyncio.get_running_loop().call_later(GRACE_S, self._look, page) if self._missing(page) else None
         try:
             yield
         finally:
+            if looking is not None:
+                looking.cancel()
             runs = self._waiting.get(page, [])
             if run_id in runs:
                 runs.remove(run_id)
@@ -51,6 +65,14 @@ class Presence:
         """The page is gone."""
         for run_id in tuple(self._waiting.get(page, ())):
             self._end(run_id)
+
+    def _missing(self, page: str) -> bool:
+        """Whether a page that was here once holds nothing open now. Of one that never did nobody can tell."""
+        return page in self._known and not self._listening[page] and not self._beating[page]
+
+    def _look(self, page: str) -> None:
+        if self._missing(page):
+            self.left(page)
 
     @contextmanager
     def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> Iterator[tuple[Receive, Send]]:
@@ -64,8 +86,9 @@ class Presence:
             return
         page, ended = page_key(visitor, session), False
         beats = scope["path"] != _MESSAGES
-        if not beats:
-            self._listening[page] += 1
+        held = self._beating if beats else self._listening
+        held[page] += 1
+        self._remember(page)
 
         async def receiving() -> Message:
             message = await receive()
@@ -77,9 +100,10 @@ class Presence:
 
         def over() -> None:
             nonlocal ended
-            if not ended and not beats:
-                self._listening[page] -= 1
-                self._listening += Counter()  # drops what has come to 0
+            if not ended:
+                held[page] -= 1
+                if not held[page]:
+                    del held[page]
             ended = True
 
         async def sending(message: Message) -> None:
@@ -92,6 +116,12 @@ class Presence:
             yield receiving, sending
         finally:
             over()
+
+    def _remember(self, page: str) -> None:
+        self._known[page] = None
+        self._known.move_to_end(page)
+        while len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
 
 
 def _session(scope: Scope) -> str:

@@ -12,6 +12,7 @@ from gradio.state_holder import SessionState
 from starlette.types import Message
 
 from specdemo.ui import handlers, sessions
+from specdemo.ui import presence as presence_module
 from specdemo.ui.memory import few_heaps, give_back
 from specdemo.ui.presence import Presence, page_key
 from specdemo.ui.visitors import Visitor
@@ -71,17 +72,54 @@ async def test_a_heartbeat_that_a_proxy_cuts_ends_nothing() -> None:
     heard: list[str] = []
     presence, beat = Presence(heard.append), _scope("", "/gradio_api/heartbeat/s1")
 
-    async def never(*_: Any) -> Any:
-        return {"type": "http.request"}
-
     with presence.waits(page_key(ANN, "s1"), "one"):
-        with presence.watch(_scope(), ANN, never, never) as (receiving, _):
+        with presence.watch(_scope(), ANN, _never, _never) as (receiving, _):
             await receiving()
             await _break_off(presence, beat, ANN)
             assert heard == []
         assert presence._listening == {}
         await _break_off(presence, beat, ANN)
         assert heard == ["one"]
+
+
+async def _never(*_: Any) -> Any:
+    return {"type": "http.request"}
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+async def test_a_page_that_is_gone_before_its_run_begins(comes_back: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C02: the click is still on its way when the tab closes; the run that it begins ends, unless the page is back."""
+    monkeypatch.setattr(presence_module, "GRACE_S", 0.02)
+    heard: list[str] = []
+    presence, page = Presence(heard.append), page_key(ANN, "s1")
+    with presence.watch(_scope("", "/gradio_api/heartbeat/s1"), ANN, _never, _never):
+        pass
+    with presence.waits(page, "one"):
+        if comes_back:
+            with presence.watch(_scope(), ANN, _never, _never):
+                await asyncio.sleep(0.05)
+                assert heard == []
+        else:
+            while not heard:
+                await asyncio.sleep(0.005)
+            assert heard == ["one"]
+    heard.clear()
+    with presence.waits(page, "two"):
+        pass
+    with presence.waits(page_key(ANN, "never seen"), "three"):
+        await asyncio.sleep(0.05)
+    assert heard == []
+
+
+async def test_pages_that_were_seen_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of pages come from outside: only so many are remembered."""
+    monkeypatch.setattr(presence_module, "MOST_KNOWN", 3)
+    presence = Presence(lambda _: None)
+    for number in range(9):
+        with presence.watch(_scope(f"session_hash=s{number}"), ANN, _never, _never):
+            pass
+    assert list(presence._known) == [page_key(ANN, f"s{number}") for number in (6, 7, 8)]
+    assert presence._listening == {}
 
 
 async def test_programs_are_not_followed() -> None:
