@@ -69,7 +69,7 @@ class Desk:
             return
         self._remember(visitor, live.id)
         try:
-            with self._services.presence.waits(visitor, live.id):
+            with self._services.presence.waits(visitor, live.id, listens=True):
                 yield self._shown(live.id, lang, who), self._line(live, lang), hidden, gr.update(interactive=False)
                 said, unsaid = "", 0.0
                 while live.ended_at is None:

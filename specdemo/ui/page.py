@@ -56,6 +56,7 @@ def build(services: Services, tr: gr.I18n, *, at_once: int = 32) -> gr.Blocks:
     """The page as Blocks. ``at_once`` visitors may run or wait for the engines; Gradio queues more."""
     demo: gr.Blocks = gr.Blocks(title="specdemo", fill_width=True, analytics_enabled=False, delete_cache=UPLOADS_KEPT)
     with demo:
+        gr.State("")  # holds nothing: with a state in it Gradio's page keeps a connection open that tells when it goes
         view = _layout(demo, services, tr)
         _wire(demo, view, Desk(services), at_once)
         _endpoints(Desk(services), at_once)

@@ -18,8 +18,10 @@ from specdemo.ui.visitors import Visitor
 _MESSAGES = "/gradio_api/queue/data"  # open for as long as a page waits for a handler
 _HEARTBEAT = "/gradio_api/heartbeat/"  # open for as long as the page is; a program that waits has none
 
-GRACE_S = 3.0
-"""How long a page that is missing when its run begins may take to open its stream (s)."""
+GRACE_S = 5.0
+"""How long a page that was never heard of may take from its run's beginning to opening a stream (s)."""
+SOON_S = 2.0
+"""The same for a page that was here and holds nothing open when its run begins (s)."""
 MOST_KNOWN = 2000
 """Pages known by their streams; the ones longest unheard of are forgotten first."""
 
@@ -40,21 +42,23 @@ class Presence:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     @contextmanager
-    def waits(self, page: str, run_id: str) -> Iterator[None]:
+    def waits(self, page: str, run_id: str, *, listens: bool = False) -> Iterator[None]:
         """Within the block the run ends with the page. An unnamed page (a program's) is not followed.
 
-        A page may be gone before its run begins; it gets a moment in which to come back.
+        A page may be gone before its run begins; it gets a moment in which to come back. ``listens`` says that it is a
+        page of ours, which always listens to its run; of another one that was never heard of nobody can tell.
         """
         if not page:
             yield
             return
         self._waiting.setdefault(page, []).append(run_id)
-        looking = asyncio.get_running_loop().call_later(GRACE_S, self._look, page) if self._missing(page) else None
+        looking = asyncio.get_running_loop().call_later(
+            GRACE_S if page not in self._known or self._open(page) else SOON_S, self._look, page, listens
+        )
         try:
             yield
         finally:
-            if looking is not None:
-                looking.cancel()
+            looking.cancel()
             runs = self._waiting.get(page, [])
             if run_id in runs:
                 runs.remove(run_id)
@@ -66,13 +70,12 @@ class Presence:
         for run_id in tuple(self._waiting.get(page, ())):
             self._end(run_id)
 
-    def _missing(self, page: str) -> bool:
-        """Whether a page that was here once holds nothing open now. Of one that never did nobody can tell."""
-        return page in self._known and not self._listening[page] and not self._beating[page]
-
-    def _look(self, page: str) -> None:
-        if self._missing(page):
+    def _look(self, page: str, listens: bool) -> None:
+        if (listens or page in self._known) and not self._open(page):
             self.left(page)
+
+    def _open(self, page: str) -> bool:
+        return bool(self._listening[page] or self._beating[page])
 
     @contextmanager
     def watch(self, scope: Scope, visitor: Visitor, receive: Receive, send: Send) -> Iterator[tuple[Receive, Send]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -70,6 +71,24 @@ def test_leaving_frees_the_engines(site: Site, visit: Visit, leaving: str) -> No
         visitor.page.close()
     else:
         visitor.page.goto("about:blank")
+    site.wait_idle()
+
+
+@pytest.mark.parametrize("after_ms", [0, 5, 15, 30, 60])
+def test_closing_right_after_the_click(site: Site, visit: Visit, after_ms: int) -> None:
+    """C02: a tab that closes while its click is on the way leaves no run behind, whatever had reached the page by then."""
+    site.use(SLOW, SLOW_SPECULATIVE)
+    visitor = visit(site.url).open()
+    visitor.page.locator("#sd-prompt textarea").fill("Gone at once.")
+    visitor.page.evaluate("document.querySelector('#sd-run').click()")
+    if after_ms:
+        time.sleep(after_ms / 1000)
+    visitor.page.close()
+    time.sleep(0.5)  # a click that has not arrived by now will not
+    deadline = time.monotonic() + 30  # the engines would answer for 100 s
+    while site.services.registry.live():
+        assert time.monotonic() < deadline, "a run goes on for nobody"
+        time.sleep(0.02)
     site.wait_idle()
 
 

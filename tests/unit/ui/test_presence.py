@@ -90,6 +90,7 @@ async def _never(*_: Any) -> Any:
 async def test_a_page_that_is_gone_before_its_run_begins(comes_back: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """C02: the click is still on its way when the tab closes; the run that it begins ends, unless the page is back."""
     monkeypatch.setattr(presence_module, "GRACE_S", 0.02)
+    monkeypatch.setattr(presence_module, "SOON_S", 0.02)
     heard: list[str] = []
     presence, page = Presence(heard.append), page_key(ANN, "s1")
     with presence.watch(_scope("", "/gradio_api/heartbeat/s1"), ANN, _never, _never):
@@ -106,9 +107,14 @@ async def test_a_page_that_is_gone_before_its_run_begins(comes_back: bool, monke
     heard.clear()
     with presence.waits(page, "two"):
         pass
-    with presence.waits(page_key(ANN, "never seen"), "three"):
+    unseen = page_key(ANN, "never seen")
+    with presence.waits(unseen, "a program's"):
         await asyncio.sleep(0.05)
     assert heard == []
+    with presence.waits(unseen, "ours", listens=True):
+        while not heard:
+            await asyncio.sleep(0.005)
+    assert heard == ["ours"]
 
 
 async def test_pages_that_were_seen_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +171,12 @@ async def test_a_closed_tab_ends_its_run_before_the_next_look(
         await place.services.registry.finished(live)
         beat.cancel()
     assert [engine.open_streams for engine in place.engines.values()] == [0, 0]
+
+
+async def test_every_page_keeps_a_connection_open() -> None:
+    """Without jobs there is no other state in the page, and Gradio would hold no heartbeat: nobody could tell that it left."""
+    async with visiting(world()) as http:
+        assert (await http.get("/config")).json()["connect_heartbeat"] is True
 
 
 async def test_closed_pages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
