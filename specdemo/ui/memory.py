@@ -15,7 +15,7 @@ def few_heaps() -> None:
     """Let all threads share two heaps of the C library, unless MALLOC_ARENA_MAX says otherwise; glibc only.
 
     By default each of the forty threads that read files and the database gets one of its own, up to eight a core, and
-    what one has freed no other can use: 28 MB more, and growing. Call it before the threads are there.
+    what one has freed no other can use: 28 MB more in the soak, and growing. Call it before the threads are there.
     """
     if "MALLOC_ARENA_MAX" in os.environ:
         return
@@ -35,7 +35,7 @@ def _call(name: str, *values: int) -> None:
 def settle() -> None:
     """Take what is there now out of the garbage collector's rounds: modules and the page's own parts stay for good.
 
-    Looking at them takes 0.2 s, in which no stream goes on.
+    Looking at all of them (200,000) takes 0.12 s here, in which no stream goes on.
     """
     gc.collect()
     gc.freeze()
